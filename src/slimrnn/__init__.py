@@ -1,0 +1,39 @@
+"""slimrnn: recurrent networks with long memories and few parameters.
+
+A layer is any cell x any structure of the recurrent matrix:
+
+    >>> from slimrnn import GRU, LowRank, Diagonal
+    >>> rnn = GRU(1, 128, structure=LowRank(24) + Diagonal(), batch_first=True)
+"""
+
+from slimrnn.layers import GRU, LSTM, RNN, hidden_size_for, summary
+from slimrnn.structures import (
+    BlockDiagonal,
+    Dense,
+    Diagonal,
+    FullUnitary,
+    Kronecker,
+    LowRank,
+    Structure,
+    Sum,
+    UnitaryProduct,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "BlockDiagonal",
+    "Dense",
+    "Diagonal",
+    "FullUnitary",
+    "Kronecker",
+    "LowRank",
+    "Structure",
+    "Sum",
+    "UnitaryProduct",
+    "hidden_size_for",
+    "summary",
+]

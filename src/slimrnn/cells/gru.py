@@ -1,0 +1,61 @@
+"""The gated recurrent unit, with the reset gate after (torch) or before (Cho et al.) the recurrent product."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from slimrnn._checks import check_choice
+from slimrnn.cells.base import Cell, Matvec, State
+
+
+class GRUCell(Cell):
+    """r, u = σ(U x_t + W h_{t−1} + b);   h_t = (1 − u) ⊙ n + u ⊙ h_{t−1}, where
+
+    reset="after":  n = tanh(U_n x_t + b_n + r ⊙ (W_n h_{t−1} + b'))   torch; low-rank paper, eq. 7
+    reset="before": n = tanh(U_n x_t + b_n + W_n (r ⊙ h_{t−1}))        low-rank paper, eq. 6
+
+    A positive `update_bias`, the initial bias of u, means "carry". (The factorized paper's eq. 12 applies the reset
+    gate to x; these are the standard forms.)"""
+
+    gates = 3  # r, u, n
+    recurrent_bias: Tensor | None
+
+    def __init__(
+        self,
+        hidden_size: int,
+        bias: bool = True,
+        *,
+        reset: str = "after",
+        update_bias: float = 0.0,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        check_choice("reset", reset, ["after", "before"])
+        super().__init__(hidden_size)
+        if update_bias and not bias:
+            raise ValueError(f"expected bias=True with update_bias={update_bias}, got bias=False")
+        self.reset = reset
+        self.register_parameter("bias", self._zeros(3, dtype=dtype, device=device) if bias else None)
+        inner = self._zeros(dtype=dtype, device=device) if bias and reset == "after" else None
+        self.register_parameter("recurrent_bias", inner)
+        if self.bias is not None:
+            with torch.no_grad():
+                self.bias[1] = update_bias
+
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
+        (h,) = state
+        if self.reset == "after":
+            wh_BGH = matvec(h)
+            r, u = torch.sigmoid(wx_BGH[..., :2, :] + wh_BGH[..., :2, :]).unbind(-2)
+            inner = wh_BGH[..., 2, :]
+            if self.recurrent_bias is not None:
+                inner = inner + self.recurrent_bias
+            n = torch.tanh(wx_BGH[..., 2, :] + r * inner)
+        else:
+            r, u = torch.sigmoid(wx_BGH[..., :2, :] + matvec(h, slice(0, 2))).unbind(-2)
+            n = torch.tanh(wx_BGH[..., 2, :] + matvec(r * h, slice(2, 3))[..., 0, :])
+        return (n + u * (h - n),)
+
+    def extra_repr(self) -> str:
+        return f"{self.hidden_size}, reset={self.reset!r}"

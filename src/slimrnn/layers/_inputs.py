@@ -1,0 +1,60 @@
+"""Checks of what a user passes to a layer's forward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dtype, what: str) -> Tensor:
+    """`x` must be a tensor with one of `dims` axes, the layer's width and its dtype.
+
+    Under autocast any real floating type is taken and converted: the recurrence keeps the parameters' precision."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"expected {what} to be a tensor, got {type(x).__name__}")
+    if x.dim() not in dims:
+        raise ValueError(f"expected {what} with {' or '.join(map(str, dims))} axes, got shape {tuple(x.shape)}")
+    if x.shape[-1] != input_size:
+        raise ValueError(f"expected {what} of width input_size={input_size}, got {x.shape[-1]}")
+    if x.dtype != dtype:
+        if not (torch.is_autocast_enabled(x.device.type) and x.is_floating_point()):
+            raise TypeError(
+                f"expected {what} of dtype {dtype}, got {x.dtype}; convert it with .to({dtype}) or move the layer"
+            )
+        x = x.to(dtype)
+    return x
+
+
+def check_lengths(lengths: Tensor | Sequence[int], time: int, batch: int, device: torch.device) -> Tensor:
+    """`lengths` must hold one integer between 1 and `time` for every sequence."""
+    if not isinstance(lengths, Tensor):
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in lengths):
+            raise TypeError(f"expected lengths to be integers, got {lengths!r}")
+        lengths = torch.tensor(list(lengths), dtype=torch.long)
+    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
+        raise TypeError(f"expected lengths to be integers, got {lengths.dtype}")
+    if tuple(lengths.shape) != (batch,):
+        raise ValueError(f"expected lengths of shape ({batch},), one per sequence, got {tuple(lengths.shape)}")
+    if batch and (int(lengths.min()) < 1 or int(lengths.max()) > time):
+        raise ValueError(f"expected lengths between 1 and {time}, got {lengths.tolist()}")
+    return lengths.to(device)
+
+
+def check_state(
+    hx: Tensor | tuple[Tensor, ...], states: int, shape: tuple[int, ...], dtype: torch.dtype
+) -> tuple[Tensor, ...]:
+    """`hx` must be one tensor, or a tuple of `states` tensors, of this shape and dtype."""
+    if states == 1:
+        if not isinstance(hx, Tensor):
+            raise TypeError(f"expected the initial state to be a tensor, got {type(hx).__name__}")
+        hx = (hx,)
+    if not isinstance(hx, tuple | list) or len(hx) != states or not all(isinstance(s, Tensor) for s in hx):
+        raise TypeError(f"expected the initial state to be a tuple of {states} tensors (h_0, c_0), got {type(hx)}")
+    for s in hx:
+        if tuple(s.shape) != shape:
+            raise ValueError(f"expected an initial state of shape {shape}, got {tuple(s.shape)}")
+        if s.dtype != dtype:
+            raise TypeError(f"expected an initial state of dtype {dtype}, got {s.dtype}")
+    return tuple(hx)

@@ -1,0 +1,50 @@
+"""GRU: gated recurrent units with a recurrent matrix of any structure."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from slimrnn.cells import GRUCell
+from slimrnn.layers.stack import RecurrentStack, StackOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class GRU(RecurrentStack):
+    """As torch.nn.GRU, with a recurrent matrix of any structure.
+
+    reset="after" is torch's cell, "before" the low-rank paper's eq. 6; `update_bias` is the initial bias of the update
+    gate, positive to carry the state. RecurrentStack describes the other options."""
+
+    torch_type = nn.GRU
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        reset: str = "after",
+        update_bias: float = 0.0,
+        **options: Unpack[StackOptions],
+    ) -> None:
+        make_cell = partial(GRUCell, hidden_size, reset=reset, update_bias=update_bias)
+        super().__init__(
+            make_cell,
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            **options,
+        )

@@ -1,0 +1,50 @@
+"""LSTM: long short-term memory with a recurrent matrix of any structure."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from slimrnn.cells import LSTMCell
+from slimrnn.layers.stack import RecurrentStack, StackOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class LSTM(RecurrentStack):
+    """As torch.nn.LSTM, with a recurrent matrix of any structure.
+
+    `peephole=True` lets the gates see the cell state; `forget_bias` is the initial bias of the forget gate.
+    RecurrentStack describes the other options."""
+
+    torch_type = nn.LSTM
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        peephole: bool = False,
+        forget_bias: float = 0.0,
+        **options: Unpack[StackOptions],
+    ) -> None:
+        make_cell = partial(LSTMCell, hidden_size, peephole=peephole, forget_bias=forget_bias)
+        super().__init__(
+            make_cell,
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            **options,
+        )

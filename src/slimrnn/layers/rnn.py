@@ -1,0 +1,51 @@
+"""RNN: Elman's net, and with modReLU the unitary and Kronecker nets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from slimrnn.cells import ElmanCell
+from slimrnn.layers.stack import RecurrentStack, StackOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class RNN(RecurrentStack):
+    """h_t = f(U x_t + W h_{t−1} + b), as torch.nn.RNN, with W of any structure.
+
+    `nonlinearity` is "tanh", "relu", "identity" or "modrelu"; modReLU's state is complex unless `complex=False`.
+    A Kronecker Recurrent Unit is `RNN(d, 512, nonlinearity="modrelu", structure=Kronecker([2] * 9))`.
+    RecurrentStack describes the other options."""
+
+    torch_type = nn.RNN
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        complex: bool | None = None,
+        **options: Unpack[StackOptions],
+    ) -> None:
+        make_cell = partial(ElmanCell, hidden_size, nonlinearity=nonlinearity, complex=complex)
+        super().__init__(
+            make_cell,
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            **options,
+        )

@@ -1,0 +1,327 @@
+"""RecurrentStack: layers on layers, one or two directions, ragged input; the base of RNN, GRU and LSTM.
+
+Shape suffixes: T time, B batch, I input width, H hidden units. D is the number of directions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from slimrnn._checks import check_count, check_probability
+from slimrnn.cells.base import Cell, State
+from slimrnn.layers import torch_weights
+from slimrnn.layers._inputs import check_input, check_lengths, check_state
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.ops import resolve_backend
+from slimrnn.structures import Dense, Structure
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
+
+
+class StackOptions(TypedDict, total=False):
+    """Keyword arguments that every layer takes; RecurrentStack explains them."""
+
+    structure: Structure
+    input_structure: Structure
+    residual: bool
+    recurrent_dropout: float
+    learn_initial_state: bool
+    weight_norm: bool
+    max_row_norm: float | None
+    backend: str
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+
+
+class RecurrentStack(nn.Module):
+    """Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
+
+    Beyond torch's own arguments:
+    structure, input_structure -- of the recurrent and the input matrices (default: Dense());
+    residual -- add each layer's input to its output, from the second layer on;
+    recurrent_dropout -- one mask per sequence on inputs and on h (Gal & Ghahramani 2016);
+    learn_initial_state -- the state before the first step is a parameter;
+    weight_norm -- rows w = s v/|v| of all matrices but diagonal and unitary ones (low-rank paper, A.2);
+    max_row_norm -- `constrain_()`, called after an optimizer step, clips rows to this norm (low-rank paper, A.2);
+    backend -- "auto", "native" or "reference".
+    """
+
+    torch_type: ClassVar[type[nn.RNNBase]]
+
+    def __init__(
+        self,
+        make_cell: Callable[..., Cell],
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        structure: Structure | None = None,
+        input_structure: Structure | None = None,
+        residual: bool = False,
+        recurrent_dropout: float = 0.0,
+        learn_initial_state: bool = False,
+        weight_norm: bool = False,
+        max_row_norm: float | None = None,
+        backend: str = "auto",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        structure, input_structure = structure or Dense(), input_structure or Dense()
+        for name, value in (
+            ("input_size", input_size),
+            ("hidden_size", hidden_size),
+            ("num_layers", num_layers),
+        ):
+            check_count(name, value)
+        for name, value in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
+            check_probability(name, value)
+        for name, spec in (("structure", structure), ("input_structure", input_structure)):
+            if not isinstance(spec, Structure):
+                raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {spec!r}")
+        if max_row_norm is not None and not max_row_norm > 0:
+            raise ValueError(f"expected max_row_norm to be positive, got {max_row_norm}")
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"expected a real floating dtype (a complex state follows from it), got {dtype}")
+        for name, needs_two in (("dropout", dropout), ("residual", residual)):
+            if needs_two and num_layers == 1:
+                warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=3)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = (
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+        )
+        self.structure, self.input_structure, self.residual = structure, input_structure, residual
+        self.max_row_norm, self.backend = max_row_norm, resolve_backend(backend)
+        self.layers = nn.ModuleList()
+        for depth in range(num_layers):
+            for _ in range(self.num_directions):
+                cell = make_cell(bias=bias, dtype=dtype, device=device)
+                width = input_size if depth == 0 else self.num_directions * self._width(cell)
+                layer = RecurrentLayer(
+                    width,
+                    cell,
+                    structure,
+                    input_structure,
+                    recurrent_dropout=recurrent_dropout,
+                    learn_initial_state=learn_initial_state,
+                    weight_norm=weight_norm,
+                    dtype=dtype,
+                    device=device,
+                )
+                self.layers.append(layer)
+
+    # --- sizes ------------------------------------------------------------------------------------------
+
+    @property
+    def num_directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def cell(self) -> Cell:
+        """The first layer's cell; all are of one kind."""
+        return self.layer(0).cell
+
+    @property
+    def output_size(self) -> int:
+        """Width of the output: hidden_size, twice that for a complex state, and twice for two directions."""
+        return self.num_directions * self._width(self.cell)
+
+    @property
+    def num_parameters(self) -> int:
+        """Real numbers held, a complex one counting twice."""
+        return sum(p.numel() for p in self.parameters())
+
+    @staticmethod
+    def _width(cell: Cell) -> int:
+        return cell.hidden_size * (2 if cell.complex else 1)
+
+    def layer(self, index: int) -> RecurrentLayer:
+        """Layer number depth · directions + direction, as torch numbers its states."""
+        found = self.layers[index]
+        assert isinstance(found, RecurrentLayer)  # what __init__ put there
+        return found
+
+    # --- whole sequences --------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        input: Tensor | PackedSequence,
+        hx: States | None = None,
+        *,
+        lengths: Tensor | Sequence[int] | None = None,
+    ) -> tuple[Any, Any]:
+        """As torch.nn: `output, h_n = rnn(x, h_0)`; `lengths=` for a padded ragged batch.
+
+        Beyond a sequence's length its state stays and its output is zero. A complex state's output is its real and
+        imaginary parts side by side; h_n is complex."""
+        if isinstance(input, PackedSequence):
+            if lengths is not None:
+                raise ValueError("expected no lengths with a PackedSequence, which has its own, got both")
+            return self._forward_packed(input, hx)
+        x = check_input(input, (2, 3), self.input_size, self._dtype, "input")
+        batched = x.dim() == 3
+        if not batched:
+            x = x.unsqueeze(1)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        time, batch = x.shape[:2]
+        if time == 0:
+            raise RuntimeError("expected sequences of at least one step, got zero length")
+        ragged = None if lengths is None else check_lengths(lengths, time, batch, x.device)
+        output, states = self._run(x, self._states(hx, batch, batched), ragged)
+        if not batched:
+            output = output.squeeze(1)
+        elif self.batch_first:
+            output = output.transpose(0, 1)
+        return output, self._join(states, batched)
+
+    def _forward_packed(self, packed: PackedSequence, hx: States | None) -> tuple[PackedSequence, States]:
+        check_input(packed.data, (2,), self.input_size, self._dtype, "packed input")
+        x, lengths = pad_packed_sequence(packed)  # in the user's order, as hx is
+        output, states = self._run(x.to(self._dtype), self._states(hx, len(lengths), True), lengths.to(x.device))
+        order = packed.sorted_indices
+        if order is not None:
+            output, lengths = output.index_select(1, order), lengths.index_select(0, order.to(lengths.device))
+        data = pack_padded_sequence(output, lengths).data
+        return PackedSequence(data, packed.batch_sizes, order, packed.unsorted_indices), self._join(states, True)
+
+    def _run(self, x_TBI: Tensor, states: list[State], lengths: Tensor | None) -> tuple[Tensor, list[State]]:
+        valid_TB1 = None
+        if lengths is not None:
+            steps = torch.arange(x_TBI.shape[0], device=x_TBI.device)
+            valid_TB1 = (steps.unsqueeze(1) < lengths).unsqueeze(-1)
+            x_TBI = x_TBI.masked_fill(~valid_TB1, 0)  # whatever the padding holds, even NaN, stays outside
+        last: list[State] = []
+        with _full_precision(x_TBI.device.type):
+            for depth in range(self.num_layers):
+                if depth:
+                    x_TBI = functional.dropout(x_TBI, self.dropout, self.training)
+                outputs = []
+                for direction in range(self.num_directions):
+                    k = depth * self.num_directions + direction
+                    h_TBH, state = self.layer(k)(x_TBI, states[k], valid_TB1, reverse=direction == 1)
+                    outputs += [h_TBH.real, h_TBH.imag] if h_TBH.is_complex() else [h_TBH]
+                    last.append(state)
+                output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
+                x_TBI = output + x_TBI if self.residual and depth else output
+        return x_TBI, last
+
+    # --- step by step -----------------------------------------------------------------------------------
+
+    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+        """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I)."""
+        if self.bidirectional:
+            raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
+        if self.training and self.layer(0).recurrent_dropout:
+            raise RuntimeError("expected eval() for step with recurrent_dropout, whose mask spans a sequence")
+        x = check_input(x_t, (1, 2), self.input_size, self._dtype, "x_t")
+        batched = x.dim() == 2
+        x = x if batched else x.unsqueeze(0)
+        states = self._states(state, x.shape[0], batched)
+        with _full_precision(x.device.type):
+            for depth in range(self.num_layers):
+                if depth:
+                    x = functional.dropout(x, self.dropout, self.training)
+                states[depth] = self.layer(depth).step(x, states[depth])
+                h = states[depth][0]
+                output = torch.cat([h.real, h.imag], -1) if h.is_complex() else h
+                x = output + x if self.residual and depth else output
+        return (x if batched else x.squeeze(0)), self._join(states, batched)
+
+    def initial_state(self, batch: int | None = None) -> States:
+        """The state before the first step, as `hx` and `step` take it; without `batch`, for unbatched input."""
+        if batch is not None and (not isinstance(batch, int) or batch < 0):
+            raise ValueError(f"expected batch to be a non-negative int, got {batch!r}")
+        states = [self.layer(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
+        return self._join(states, batch is not None)
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
+        count = len(self.layers)
+        if hx is None:
+            return [self.layer(k).initial_state(batch) for k in range(count)]
+        shape = (count, batch, self.hidden_size) if batched else (count, self.hidden_size)
+        dtype = self._dtype.to_complex() if self.cell.complex else self._dtype
+        parts = check_state(hx, self.cell.states, shape, dtype)
+        if not batched:
+            parts = tuple(part.unsqueeze(1) for part in parts)
+        return [tuple(part[k] for part in parts) for k in range(count)]
+
+    def _join(self, states: list[State], batched: bool) -> States:
+        """Per-layer states as torch returns them: (L·D, B, H), and a pair of these for the LSTM."""
+        joined = tuple(torch.stack(part) for part in zip(*states, strict=True))
+        if not batched:
+            joined = tuple(part.squeeze(1) for part in joined)
+        return joined if len(joined) > 1 else joined[0]
+
+    # --- matrices ---------------------------------------------------------------------------------------
+
+    def recurrent_matrices(self) -> list[Tensor]:
+        """The recurrent matrices written out, (G, n, n) in torch's gate order, for each layer · direction."""
+        return [self.layer(k).recurrent.dense() for k in range(len(self.layers))]
+
+    def penalty(self) -> Tensor:
+        """Soft constraints on the recurrent matrices (KRU eq. 7), to be weighted and added to the loss."""
+        return torch.stack([self.layer(k).recurrent.penalty() for k in range(len(self.layers))]).sum()
+
+    def constrain_(self) -> None:
+        """Apply `max_row_norm` to the recurrent and input matrices; call it after each optimizer step."""
+        if self.max_row_norm is not None:
+            for k in range(len(self.layers)):
+                self.layer(k).recurrent.clip_rows_(self.max_row_norm)
+                self.layer(k).input.clip_rows_(self.max_row_norm)
+
+    # --- torch.nn ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_torch(cls, module: nn.RNNBase, structure: Structure | None = None, **options: Any) -> Self:
+        """A layer with the weights of torch's; with a structure, its member nearest to them."""
+        return torch_weights.from_torch(cls, module, structure, options)
+
+    def to_torch(self) -> nn.RNNBase:
+        """A torch.nn layer that computes the same, where one exists."""
+        return torch_weights.to_torch(self)
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do; present because code written for torch.nn calls it."""
+
+    def __repr__(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}", f"structure={self.structure!r}"]
+        if self.input_structure != Dense():
+            parts.append(f"input_structure={self.input_structure!r}")
+        described = self.cell.extra_repr().partition(", ")[2]
+        parts += [described] if described else []
+        for name, default in (("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0)):
+            if getattr(self, name) != default:
+                parts.append(f"{name}={getattr(self, name)}")
+        parts += [f"{name}=True" for name in ("bidirectional", "residual") if getattr(self, name)]
+        parts += [f"backend={self.backend!r}", f"parameters={self.num_parameters:,}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _full_precision(device: str) -> contextlib.AbstractContextManager[Any]:
+    """Recurrences lose their memory in half precision, so autocast is left outside."""
+    if torch.is_autocast_enabled(device):
+        return torch.autocast(device, enabled=False)
+    return contextlib.nullcontext()

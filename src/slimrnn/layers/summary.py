@@ -1,0 +1,84 @@
+"""A table of where the parameters and the multiply-adds of a model are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from slimrnn.cells import LSTMCell
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+HEADINGS = ("layer", "structure", "recurrent", "input", "bias", "total", "multiply-adds", "dense", "ratio")
+
+
+@dataclass(frozen=True)
+class LayerSummary:
+    """One recurrent layer in one direction: real parameters, and real multiply-adds per step and sequence."""
+
+    name: str
+    structure: str
+    recurrent: int  # with peepholes, which are recurrent weights too
+    input: int
+    bias: int  # with a learned initial state
+    macs: int
+    dense_macs: int
+
+    @property
+    def total(self) -> int:
+        return self.recurrent + self.input + self.bias
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `summary` found; `print` shows it as a table."""
+
+    layers: tuple[LayerSummary, ...]
+    other: int  # parameters outside recurrent layers, such as a read-out
+
+    @property
+    def total(self) -> int:
+        return sum(layer.total for layer in self.layers) + self.other
+
+    def __str__(self) -> str:
+        rows = [HEADINGS]
+        for x in self.layers:
+            counts = (x.recurrent, x.input, x.bias, x.total, x.macs, x.dense_macs)
+            rows.append((x.name, x.structure, *(f"{c:,}" for c in counts), f"{x.macs / x.dense_macs:.2f}"))  # type: ignore[arg-type]
+        if self.other:
+            rows.append(("(other)", "", "", "", "", f"{self.other:,}", "", "", ""))
+        rows.append(("total", "", "", "", "", f"{self.total:,}", "", "", ""))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            cells = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
+
+
+def summary(module: nn.Module) -> Summary:
+    """Parameters (recurrent / input / bias) and multiply-adds per step of every recurrent layer in `module`,
+    against the dense layer of the same size."""
+    layers, inside = [], 0
+    for name, layer in module.named_modules():
+        if isinstance(layer, RecurrentLayer):
+            layers.append(_summarise(name or type(layer).__name__, layer))
+            inside += layers[-1].total
+    return Summary(tuple(layers), sum(p.numel() for p in module.parameters()) - inside)
+
+
+def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:
+    cell, recurrent, inputs = layer.cell, layer.recurrent, layer.input
+    peepholes = cell.peephole.numel() if isinstance(cell, LSTMCell) and cell.peephole is not None else 0
+    pointwise = sum(p.numel() for p in cell.parameters()) - peepholes
+    start = 0 if layer.initial is None else layer.initial.numel()
+    hidden, width = cell.hidden_size, inputs.shape.in_size
+    return LayerSummary(
+        name=name,
+        structure=repr(recurrent.spec),
+        recurrent=recurrent.num_parameters + peepholes,
+        input=inputs.num_parameters,
+        bias=pointwise + start,
+        macs=recurrent.macs + inputs.macs,
+        dense_macs=cell.gates * hidden * (hidden + width) * (4 if cell.complex else 1),
+    )

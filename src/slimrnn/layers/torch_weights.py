@@ -1,0 +1,127 @@
+"""Weights to and from torch.nn.RNN, GRU and LSTM.
+
+torch keeps two biases per gate, of which only the sum matters, except for the GRU's candidate, whose second bias is
+reset together with the recurrent product. We keep one per gate, and that second one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
+from slimrnn.structures import Structure
+
+if TYPE_CHECKING:
+    from slimrnn.layers.stack import RecurrentStack
+
+    Stack = TypeVar("Stack", bound=RecurrentStack)
+
+
+def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None, options: Mapping[str, Any]) -> Stack:
+    """A `cls` with the weights of `module`, or with the nearest ones that the structures in use allow."""
+    if not isinstance(module, cls.torch_type):
+        raise TypeError(f"expected a torch.nn.{cls.torch_type.__name__}, got {type(module).__name__}")
+    if module.proj_size:
+        raise ValueError(f"expected an LSTM without projection, got proj_size={module.proj_size}")
+    own: dict[str, Any] = {"nonlinearity": module.nonlinearity} if isinstance(module, nn.RNN) else {}
+    weight = next(module.parameters())
+    make: Any = cls  # each layer has its own options, which it checks itself
+    stack: Stack = make(
+        module.input_size,
+        module.hidden_size,
+        module.num_layers,
+        bias=module.bias,
+        batch_first=module.batch_first,
+        dropout=module.dropout,
+        bidirectional=module.bidirectional,
+        structure=structure,
+        dtype=weight.dtype,
+        device=weight.device,
+        **own,
+        **options,
+    )
+    if getattr(stack.cell, "reset", "after") != "after":
+        raise ValueError("expected reset='after' for the weights of torch.nn.GRU, got 'before', another function")
+    for k, suffix in enumerate(_suffixes(stack)):
+        layer, gates = stack.layer(k), stack.cell.gates
+        layer.recurrent.nearest_(getattr(module, "weight_hh" + suffix).detach().unflatten(0, (gates, -1)))
+        layer.input.nearest_(getattr(module, "weight_ih" + suffix).detach().unflatten(0, (gates, -1)))
+        if module.bias:
+            first, second = (getattr(module, f"bias_{end}{suffix}").detach() for end in ("ih", "hh"))
+            _take_biases(layer.cell, first.unflatten(0, (gates, -1)), second.unflatten(0, (gates, -1)))
+    return stack.train(module.training)
+
+
+def to_torch(stack: RecurrentStack) -> nn.RNNBase:
+    """A torch.nn layer that computes the same; ValueError where torch has none."""
+    _check_expressible(stack)
+    cell = stack.cell
+    some = next(stack.parameters())
+    own = {"nonlinearity": cell.nonlinearity} if isinstance(cell, ElmanCell) else {}
+    make: Any = stack.torch_type
+    module: nn.RNNBase = make(
+        stack.input_size,
+        stack.hidden_size,
+        stack.num_layers,
+        bias=stack.bias,
+        batch_first=stack.batch_first,
+        dropout=stack.dropout,
+        bidirectional=stack.bidirectional,
+        device=some.device,
+        dtype=some.dtype,
+        **own,
+    )
+    with torch.no_grad():
+        for k, suffix in enumerate(_suffixes(stack)):
+            layer = stack.layer(k)
+            getattr(module, "weight_hh" + suffix).copy_(layer.recurrent.dense().flatten(0, 1))
+            getattr(module, "weight_ih" + suffix).copy_(layer.input.dense().flatten(0, 1))
+            if stack.bias:
+                first, second = _give_biases(layer.cell)
+                getattr(module, "bias_ih" + suffix).copy_(first.flatten())
+                getattr(module, "bias_hh" + suffix).copy_(second.flatten())
+    return module.train(stack.training)
+
+
+def _suffixes(stack: RecurrentStack) -> list[str]:
+    directions = ["", "_reverse"][: stack.num_directions]
+    return [f"_l{depth}{direction}" for depth in range(stack.num_layers) for direction in directions]
+
+
+@torch.no_grad()
+def _take_biases(cell: nn.Module, first: Tensor, second: Tensor) -> None:
+    bias = cell.get_parameter("bias")
+    bias.copy_(first + second)
+    if isinstance(cell, GRUCell):
+        bias[2] = first[2]
+        cell.get_parameter("recurrent_bias").copy_(second[2])
+
+
+def _give_biases(cell: nn.Module) -> tuple[Tensor, Tensor]:
+    first = cell.get_parameter("bias")
+    second = torch.zeros_like(first)
+    if isinstance(cell, GRUCell):
+        second[2] = cell.get_parameter("recurrent_bias")
+    return first, second
+
+
+def _check_expressible(stack: RecurrentStack) -> None:
+    cell, reason = stack.cell, None
+    if isinstance(cell, ElmanCell) and cell.nonlinearity not in ("tanh", "relu"):
+        reason = f"nonlinearity={cell.nonlinearity!r}"
+    elif isinstance(cell, GRUCell) and cell.reset != "after":
+        reason = "reset='before'"
+    elif isinstance(cell, LSTMCell) and cell.peephole is not None:
+        reason = "peephole=True"
+    elif stack.residual and stack.num_layers > 1:
+        reason = "residual=True"
+    elif stack.layer(0).initial is not None:
+        reason = "learn_initial_state=True"
+    elif stack.training and stack.layer(0).recurrent_dropout:
+        reason = "recurrent_dropout in training mode (call eval() first)"
+    if reason:
+        raise ValueError(f"expected a layer that torch.nn.{stack.torch_type.__name__} can express, got {reason}")

@@ -1,0 +1,37 @@
+"""The reference scan: the readable definition of every layer, in plain torch.
+
+Shape suffixes: T time, B batch, G gates, H hidden units.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from slimrnn.cells.base import Cell, Matvec, State
+
+
+def scan(
+    cell: Cell,
+    matvec: Matvec,
+    wx_TBGH: Tensor,
+    state: State,
+    valid_TB1: Tensor | None = None,
+    reverse: bool = False,
+) -> tuple[Tensor, State]:
+    """Run the cell over time and return the outputs (T, B, H) and the last state.
+
+    Where `valid` is false the state stays as it is and the output is zero. Reversed, the loop runs from the last
+    step to the first, so a padded sequence waits in its initial state until its own end comes up."""
+    inputs = wx_TBGH.unbind(0)
+    valid = None if valid_TB1 is None else valid_TB1.unbind(0)
+    outputs, zero = list(inputs), state[0].new_zeros(())
+    for t in reversed(range(len(inputs))) if reverse else range(len(inputs)):
+        new = cell.step(inputs[t], matvec, state)
+        if valid is not None:
+            new = tuple(torch.where(valid[t], after, before) for after, before in zip(new, state, strict=True))
+            outputs[t] = torch.where(valid[t], new[0], zero)
+        else:
+            outputs[t] = new[0]
+        state = new
+    return torch.stack(outputs), state

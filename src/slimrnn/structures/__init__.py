@@ -1,0 +1,24 @@
+"""Structures of matrices: one file each. A spec (`LowRank(24)`) builds a map that holds the parameters."""
+
+from slimrnn.structures.base import Structure, StructuredMap
+from slimrnn.structures.block_diagonal import BlockDiagonal
+from slimrnn.structures.dense import Dense
+from slimrnn.structures.diagonal import Diagonal
+from slimrnn.structures.kronecker import Kronecker
+from slimrnn.structures.low_rank import LowRank
+from slimrnn.structures.sum import Sum
+from slimrnn.structures.unitary import FullUnitary
+from slimrnn.structures.unitary_product import UnitaryProduct
+
+__all__ = [
+    "BlockDiagonal",
+    "Dense",
+    "Diagonal",
+    "FullUnitary",
+    "Kronecker",
+    "LowRank",
+    "Structure",
+    "StructuredMap",
+    "Sum",
+    "UnitaryProduct",
+]

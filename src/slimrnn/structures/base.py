@@ -1,0 +1,235 @@
+"""The contract of a structure: a spec that the user writes, and a map that holds the parameters.
+
+    y_g = W_g h        for every gate g, with W_g restricted to a family of cheap matrices
+
+Shape suffixes used in this package: G gates, m outputs, n inputs of the map, `...` any leading axes.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import Self
+
+from slimrnn._checks import check_count
+
+if TYPE_CHECKING:
+    from slimrnn.structures.sum import Sum
+
+ALL = slice(None)  # "every gate"
+Prepared = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a map must fit: `gates` matrices of `out_size` x `in_size` over the real or complex numbers.
+
+    `dtype` is the real type (float32 for complex64) and `device` the place of the initial parameters."""
+
+    out_size: int
+    in_size: int
+    gates: int = 1
+    complex: bool = False
+    dtype: torch.dtype | None = None
+    device: torch.device | str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("out_size", "in_size", "gates"):
+            check_count(name, getattr(self, name))
+
+    def uniform(self, bound: float, *sizes: int) -> Tensor:
+        """Real numbers uniform in ±bound."""
+        return torch.empty(sizes, dtype=self.dtype, device=self.device).uniform_(-bound, bound)
+
+
+class Structure:
+    """A family of matrices, as the user writes it: `LowRank(24) + Diagonal()`. Frozen and comparable."""
+
+    map_type: ClassVar[type[StructuredMap]]
+
+    def check(self, shape: Shape) -> None:
+        """Raise ValueError when no matrix of this family has this shape."""
+
+    def build(
+        self,
+        out_size: int,
+        in_size: int | None = None,
+        gates: int = 1,
+        *,
+        complex: bool = False,
+        weight_norm: bool = False,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> StructuredMap:
+        """A module with freshly initialised parameters: `gates` matrices of `out_size` x `in_size`."""
+        shape = Shape(out_size, out_size if in_size is None else in_size, gates, complex, dtype, device)
+        self.check(shape)
+        return self.map_type(self, shape, weight_norm)
+
+    def nearest(self, matrix: Tensor) -> StructuredMap:
+        """The member of this family that is closest to `matrix`, (m, n) or (G, m, n), in Frobenius norm."""
+        stacked = matrix if matrix.dim() == 3 else matrix.unsqueeze(0)
+        gates, out_size, in_size = stacked.shape
+        field, dtype, device = matrix.is_complex(), matrix.real.dtype, matrix.device
+        return self.build(out_size, in_size, gates, complex=field, dtype=dtype, device=device).nearest_(stacked)
+
+    def __add__(self, other: object) -> Sum:
+        from slimrnn.structures.sum import Sum
+
+        if not isinstance(other, Structure):
+            return NotImplemented
+        return Sum((self, other))
+
+
+class StructuredMap(nn.Module):
+    """y_g = W_g h, one matrix per gate, together with its parameters.
+
+    A subclass registers its parameters with `add_parameter`, names them in `prepare` and multiplies in
+    `matvec`; `rmatvec`, `dense` and `nearest_` have defaults or are optional.
+
+    Complex parameters are stored as real tensors with a last axis of two (real, imaginary part), so that
+    `.double()`, optimizers, clipping and parameter counts treat every parameter alike; `tensor(name)` is the
+    complex view.
+    """
+
+    shape: Shape
+
+    def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
+        super().__init__()
+        self.spec = spec
+        self.shape = shape
+        self.weight_norm = weight_norm
+        self.normed: dict[str, bool] = {}  # matrices whose rows are normalised: has it a trainable scale?
+
+    # --- parameters -------------------------------------------------------------------------------------
+
+    @property
+    def complex(self) -> bool:
+        return self.shape.complex
+
+    def add_parameter(
+        self, name: str, initial: Tensor, *, rows: bool = False, scale: bool = True, trainable: bool = True
+    ) -> None:
+        """Register `initial` under `name`; `rows` says that it is a matrix whose rows have free norms, which
+        weight normalisation (with a trainable `scale` or without) and `clip_rows_` act on."""
+        stored = torch.view_as_real(initial).contiguous() if initial.is_complex() else initial
+        self.register_parameter(name, nn.Parameter(stored, requires_grad=trainable))
+        if rows:
+            self.normed[name] = scale
+            if self.weight_norm and scale:
+                self.register_parameter(name + "_scale", nn.Parameter(_row_norms(initial)))
+
+    def _raw(self, name: str) -> Tensor:
+        stored: Tensor = getattr(self, name)
+        return torch.view_as_complex(stored) if self.complex else stored
+
+    def tensor(self, name: str) -> Tensor:
+        """The parameter as `matvec` uses it: complex where the map is, weight-normalised where asked for.
+
+        w = s v / |v| for every row v (Salimans & Kingma 2016; low-rank paper, A.2)."""
+        raw = self._raw(name)
+        if not (self.weight_norm and name in self.normed):
+            return raw
+        unit = raw / _row_norms(raw).clamp_min(torch.finfo(raw.dtype).tiny).unsqueeze(-1)
+        return unit * getattr(self, name + "_scale").unsqueeze(-1) if self.normed[name] else unit
+
+    @torch.no_grad()
+    def assign_(self, name: str, value: Tensor) -> None:
+        """Set a parameter so that `tensor(name)` equals `value`."""
+        self._raw(name).copy_(value)
+        if self.weight_norm and self.normed.get(name, False):
+            getattr(self, name + "_scale").copy_(_row_norms(value))
+
+    @torch.no_grad()
+    def clip_rows_(self, max_norm: float) -> None:
+        """Scale down every matrix row whose norm exceeds `max_norm` (low-rank paper, A.2)."""
+        for name in self.normed:
+            raw = self._raw(name)
+            norms = _row_norms(raw).unsqueeze(-1)
+            raw.mul_(torch.where(norms > max_norm, max_norm / norms, torch.ones_like(norms)))
+
+    @property
+    def num_parameters(self) -> int:
+        """Real numbers held, a complex one counting twice."""
+        return sum(p.numel() for p in self.parameters())
+
+    @property
+    def macs(self) -> int:
+        """Real multiply-adds of one `matvec` of one vector (a complex one is four)."""
+        raise NotImplementedError(f"{type(self).__name__} does not state its multiply-adds")
+
+    # --- the linear map ---------------------------------------------------------------------------------
+
+    def prepare(self) -> Prepared:
+        """The tensors that `matvec` multiplies with, built once per sequence."""
+        raise NotImplementedError(f"{type(self).__name__} does not define prepare")
+
+    @property
+    def arity(self) -> int:
+        """How many tensors `prepare` returns."""
+        return 1
+
+    def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
+        """(..., n) -> (..., G, m): W_g h for the chosen gates."""
+        raise NotImplementedError(f"{type(self).__name__} does not define matvec")
+
+    def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
+        """(..., G, m) -> (..., n): the sum over the chosen gates of W_g^H y_g, the adjoint of `matvec`."""
+        prepared = prepared or self.prepare()
+        zero = y.new_zeros(*y.shape[:-2], self.shape.in_size)
+        adjoint = torch.func.vjp(lambda h: self.matvec(h, gates, prepared), zero)[1]
+        result: Tensor = adjoint(y)[0]
+        return result
+
+    def dense(self) -> Tensor:
+        """The matrices written out: (G, m, n)."""
+        prepared = self.prepare()
+        identity = torch.eye(self.shape.in_size, dtype=prepared[0].dtype, device=prepared[0].device)
+        return self.matvec(identity, prepared=prepared).permute(1, 2, 0)
+
+    # --- approximation and constraints ------------------------------------------------------------------
+
+    def nearest_(self, matrix: Tensor) -> Self:
+        """Move to the member closest to `matrix`, (G, m, n), in Frobenius norm; returns itself."""
+        with torch.no_grad():
+            self._project_(self._matching(matrix))
+        return self
+
+    def nearest(self, matrix: Tensor) -> Self:
+        """A copy of this map, moved to the member closest to `matrix`."""
+        return copy.deepcopy(self).nearest_(matrix)
+
+    def _project_(self, matrix: Tensor) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not define its nearest member")
+
+    def _matching(self, matrix: Tensor) -> Tensor:
+        """`matrix` checked, with the gate axis, and in this map's field, dtype and device."""
+        shape = self.shape
+        wanted = (shape.gates, shape.out_size, shape.in_size)
+        if matrix.dim() == 2 and shape.gates == 1:
+            matrix = matrix.unsqueeze(0)
+        if tuple(matrix.shape) != wanted:
+            raise ValueError(f"expected a matrix of shape {wanted}, got {tuple(matrix.shape)}")
+        if matrix.is_complex() and not self.complex:
+            raise TypeError(f"expected a real matrix for a real {type(self.spec).__name__}, got {matrix.dtype}")
+        return matrix.detach().to(next(iter(self.prepare())))
+
+    def penalty(self) -> Tensor:
+        """A soft constraint to be added to the loss; zero for most structures."""
+        zero: Tensor = self.prepare()[0].new_zeros(()).real
+        return zero
+
+    def extra_repr(self) -> str:
+        shape = self.shape
+        field = "complex" if shape.complex else "real"
+        return f"{self.spec!r}, {shape.gates} x {shape.out_size} x {shape.in_size} {field}"
+
+
+def _row_norms(matrix: Tensor) -> Tensor:
+    """Norms along the last axis, real."""
+    norms: Tensor = torch.linalg.vector_norm(matrix, dim=-1)
+    return norms

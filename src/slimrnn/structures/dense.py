@@ -1,0 +1,47 @@
+"""Dense: every entry of W_g is free. The structure of torch.nn's layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
+from slimrnn.structures.initial import glorot
+
+
+class DenseMap(StructuredMap):
+    """y_g = W_g h with weight (G, m, n)."""
+
+    def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
+        super().__init__(spec, shape, weight_norm)
+        self._add_parameters(shape)
+
+    def _add_parameters(self, shape: Shape) -> None:
+        self.add_parameter("weight", glorot(shape, shape.gates, shape.out_size, shape.in_size), rows=True)
+
+    def prepare(self) -> Prepared:
+        return (self.tensor("weight"),)
+
+    def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
+        (weight,) = prepared or self.prepare()
+        weight = weight[gates]
+        return (h @ weight.flatten(0, 1).mT).reshape(*h.shape[:-1], *weight.shape[:2])
+
+    def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
+        (weight,) = prepared or self.prepare()
+        return y.flatten(-2) @ weight[gates].flatten(0, 1).conj()
+
+    def _project_(self, matrix: Tensor) -> None:
+        self.assign_("weight", matrix)
+
+    @property
+    def macs(self) -> int:
+        return self.shape.gates * self.shape.out_size * self.shape.in_size * (4 if self.complex else 1)
+
+
+@dataclass(frozen=True)
+class Dense(Structure):
+    """Any matrix. n² numbers per gate, n² multiply-adds."""
+
+    map_type = DenseMap
