@@ -1,4 +1,4 @@
-"""Checks of what a user passes to a layer's forward."""
+"""Checks of what a user passes to a layer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,35 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+from slimrnn._checks import check_count, check_probability
+from slimrnn.structures import Structure
+
+
+def check_sizes(**sizes: int) -> None:
+    """Each must be a positive int."""
+    for name, value in sizes.items():
+        check_count(name, value)
+
+
+def check_options(
+    structure: Structure,
+    input_structure: Structure,
+    dropout: float,
+    recurrent_dropout: float,
+    max_row_norm: float | None,
+    dtype: torch.dtype | None,
+) -> None:
+    """The options of a stack that no other part checks."""
+    for name, spec in (("structure", structure), ("input_structure", input_structure)):
+        if not isinstance(spec, Structure):
+            raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {spec!r}")
+    check_probability("dropout", dropout)
+    check_probability("recurrent_dropout", recurrent_dropout)
+    if max_row_norm is not None and not max_row_norm > 0:
+        raise ValueError(f"expected max_row_norm to be positive, got {max_row_norm}")
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"expected a real floating dtype (a complex state follows from it), got {dtype}")
 
 
 def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dtype, what: str) -> Tensor:

@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from slimrnn._checks import check_count, check_probability
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers import torch_weights
-from slimrnn.layers._inputs import check_input, check_lengths, check_state
+from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import resolve_backend
 from slimrnn.structures import Dense, Structure
@@ -83,31 +82,14 @@ class RecurrentStack(nn.Module):
     ) -> None:
         super().__init__()
         structure, input_structure = structure or Dense(), input_structure or Dense()
-        for name, value in (
-            ("input_size", input_size),
-            ("hidden_size", hidden_size),
-            ("num_layers", num_layers),
-        ):
-            check_count(name, value)
-        for name, value in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
-            check_probability(name, value)
-        for name, spec in (("structure", structure), ("input_structure", input_structure)):
-            if not isinstance(spec, Structure):
-                raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {spec!r}")
-        if max_row_norm is not None and not max_row_norm > 0:
-            raise ValueError(f"expected max_row_norm to be positive, got {max_row_norm}")
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"expected a real floating dtype (a complex state follows from it), got {dtype}")
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_options(structure, input_structure, dropout, recurrent_dropout, max_row_norm, dtype)
         for name, needs_two in (("dropout", dropout), ("residual", residual)):
             if needs_two and num_layers == 1:
                 warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=3)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout, self.bidirectional = (
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        )
+        self.bias, self.batch_first = bias, batch_first
+        self.dropout, self.bidirectional = dropout, bidirectional
         self.structure, self.input_structure, self.residual = structure, input_structure, residual
         self.max_row_norm, self.backend = max_row_norm, resolve_backend(backend)
         self.layers = nn.ModuleList()
