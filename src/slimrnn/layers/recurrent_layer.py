@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from slimrnn._fields import field_dtype
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops import scan
 from slimrnn.structures import Dense, Structure
@@ -55,7 +56,7 @@ class RecurrentLayer(nn.Module):
             learned = torch.view_as_complex(self.initial) if self.cell.complex else self.initial
             return tuple(row.expand(batch, -1) for row in learned)
         some = next(self.parameters())
-        dtype = some.dtype.to_complex() if self.cell.complex else some.dtype
+        dtype = field_dtype(some.dtype, self.cell.complex)
         zero = torch.zeros(batch, self.cell.hidden_size, dtype=dtype, device=some.device)
         return (zero,) * self.cell.states
 
@@ -72,7 +73,7 @@ class RecurrentLayer(nn.Module):
         return self.cell.step(self._input_product(x_BI), self._recurrence(None), state)
 
     def _input_product(self, x: Tensor) -> Tensor:
-        wx = self.input.matvec(x.to(x.dtype.to_complex()) if self.cell.complex else x)
+        wx = self.input.matvec(x.to(field_dtype(x.dtype, self.cell.complex)))
         bias = self.cell.input_bias()
         return wx if bias is None else wx + bias
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from slimrnn._fields import field_dtype
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers import torch_weights
 from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state
@@ -213,7 +214,9 @@ class RecurrentStack(nn.Module):
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
         if self.training and self.layer(0).recurrent_dropout:
-            raise RuntimeError("expected eval() for step with recurrent_dropout, whose mask spans a sequence")
+            raise RuntimeError(
+                "expected eval() for step with recurrent_dropout, whose mask spans a sequence, got training"
+            )
         x = check_input(x_t, (1, 2), self.input_size, self._dtype, "x_t")
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
@@ -244,8 +247,7 @@ class RecurrentStack(nn.Module):
         if hx is None:
             return [self.layer(k).initial_state(batch) for k in range(count)]
         shape = (count, batch, self.hidden_size) if batched else (count, self.hidden_size)
-        dtype = self._dtype.to_complex() if self.cell.complex else self._dtype
-        parts = check_state(hx, self.cell.states, shape, dtype)
+        parts = check_state(hx, self.cell.states, shape, field_dtype(self._dtype, self.cell.complex))
         if not batched:
             parts = tuple(part.unsqueeze(1) for part in parts)
         return [tuple(part[k] for part in parts) for k in range(count)]

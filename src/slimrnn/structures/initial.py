@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from slimrnn._fields import field_dtype
 from slimrnn.structures.base import Shape
 
 
@@ -37,5 +38,5 @@ def haar(shape: Shape, *sizes: int) -> Tensor:
     q = q * torch.sgn(r.diagonal(dim1=-2, dim2=-1)).unsqueeze(-2)
     dtype = shape.dtype or torch.get_default_dtype()
     q = q if tall else q.mH.resolve_conj()
-    result: Tensor = q.to(dtype.to_complex() if shape.complex else dtype).contiguous()
+    result: Tensor = q.to(field_dtype(dtype, shape.complex)).contiguous()
     return result

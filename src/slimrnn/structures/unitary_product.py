@@ -41,12 +41,14 @@ class UnitaryProductMap(StructuredMap):
 
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         phases, reflections = (tensor[gates] for tensor in prepared or self.prepare())
+        if not h.numel():  # an empty batch, which the FFT refuses
+            return h.unsqueeze(-2) * phases[:, 0]
         y = torch.fft.fft(h.unsqueeze(-2) * phases[:, 0], norm="ortho")
         y = _reflect(y, reflections[:, 0])[..., self.permutation]
         y = torch.fft.ifft(y * phases[:, 1], norm="ortho")
         return _reflect(y, reflections[:, 1]) * phases[:, 2]
 
-    def _project_(self, matrix: Tensor, sweeps: int = 100) -> None:
+    def _project_(self, matrix: Tensor, sweeps: int = 200) -> None:
         """Block coordinate descent from the present parameters; every block has a closed form.
 
         ‖M − A X B‖² with unitary A, X, B is least where Re tr(X C) is largest, C = B Mᴴ A: phases of conj(C_jj)

@@ -1,0 +1,16 @@
+"""Real and complex dtypes."""
+
+from __future__ import annotations
+
+import torch
+
+_COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64, torch.float64: torch.complex128}
+
+
+def field_dtype(real: torch.dtype, complex: bool) -> torch.dtype:
+    """`real` itself, or the complex dtype made of pairs of it. (torch.compile cannot trace `dtype.to_complex`.)"""
+    if not complex:
+        return real
+    if real not in _COMPLEX:
+        raise TypeError(f"expected float16, float32 or float64 for a complex state, got {real}")
+    return _COMPLEX[real]

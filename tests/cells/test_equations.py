@@ -1,0 +1,109 @@
+"""Every cell computes its equation, written out a second time in numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from registry import CELLS, STRUCTURES, numbers, randomise_
+from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
+from slimrnn.cells.elman import modrelu
+from slimrnn.layers import RecurrentStack
+
+Array = npt.NDArray[Any]  # real or complex, as the state
+
+
+def sigmoid(z: Array) -> Array:
+    return 1 / (1 + np.exp(-z))
+
+
+def parts(stack: RecurrentStack) -> tuple[Array, Array, dict[str, Array]]:
+    layer = stack.layer(0)
+    own = {name: p.detach().numpy() for name, p in layer.cell.named_parameters()}
+    return layer.recurrent.dense().detach().numpy(), layer.input.dense().detach().numpy(), own
+
+
+def elman(w: Array, u: Array, own: dict[str, Array], x: Array, h: Array, cell: ElmanCell) -> Array:
+    z = u[0] @ x + w[0] @ h
+    if cell.nonlinearity == "modrelu":
+        size = np.abs(z) + own["bias"][0]
+        return np.where(size > 0, size * z / np.abs(z), 0)
+    bias = own["bias"][0]
+    z = z + (bias[:, 0] + 1j * bias[:, 1] if cell.complex else bias)
+    values: dict[str, Array] = {"tanh": np.tanh(z), "relu": np.maximum(z.real, 0), "identity": z}
+    return values[cell.nonlinearity]
+
+
+def lstm(w: Array, u: Array, own: dict[str, Array], x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    i, f, g, o = (u[k] @ x + w[k] @ h + own["bias"][k] for k in range(4))
+    p = own.get("peephole", np.zeros((3, len(h))))
+    c_new = sigmoid(f + p[1] * c) * c + sigmoid(i + p[0] * c) * np.tanh(g)
+    return sigmoid(o + p[2] * c_new) * np.tanh(c_new), c_new
+
+
+def gru(w: Array, u: Array, own: dict[str, Array], x: Array, h: Array, cell: GRUCell) -> Array:
+    b = own["bias"]
+    r, z = (sigmoid(u[k] @ x + w[k] @ h + b[k]) for k in range(2))
+    product = r * (w[2] @ h + own["recurrent_bias"]) if cell.reset == "after" else w[2] @ (r * h)
+    candidate = np.tanh(u[2] @ x + b[2] + product)
+    return np.asarray((1 - z) * candidate + z * h)
+
+
+@pytest.mark.parametrize("structure", ["dense", "low-rank+diagonal", "kronecker-3"])
+@pytest.mark.parametrize("name", CELLS)
+def test_cell_computes_its_equation(name: str, structure: str) -> None:
+    stack = randomise_(CELLS[name].build(5, 12, structure=STRUCTURES[structure]))
+    w, u, own = parts(stack)
+    x = numbers(6, 5).numpy()
+    h = np.zeros(12, dtype=complex if stack.cell.complex else float)
+    c = np.zeros(12)
+    expected = []
+    for x_t in x:
+        if isinstance(stack.cell, LSTMCell):
+            h, c = lstm(w, u, own, x_t, h, c)
+        elif isinstance(stack.cell, GRUCell):
+            h = gru(w, u, own, x_t, h, stack.cell)
+        else:
+            assert isinstance(stack.cell, ElmanCell)
+            h = elman(w, u, own, x_t, h, stack.cell)
+        expected.append(np.concatenate([h.real, h.imag]) if stack.cell.complex else h)
+    output, last = stack(torch.from_numpy(x))
+    np.testing.assert_allclose(output.detach().numpy(), np.stack(expected), rtol=1e-12, atol=1e-12)
+    final = last[0] if isinstance(last, tuple) else last
+    np.testing.assert_allclose(final[0].detach().numpy(), h, rtol=1e-12, atol=1e-12)
+
+
+def test_initial_biases() -> None:
+    forget = LSTMCell(3, forget_bias=1.5).bias
+    update = GRUCell(3, update_bias=4.0).bias
+    assert forget is not None
+    assert update is not None
+    assert forget.tolist() == [[0, 0, 0], [1.5] * 3, [0, 0, 0], [0, 0, 0]]
+    assert update.tolist() == [[0, 0, 0], [4.0] * 3, [0, 0, 0]]
+    assert GRUCell(3, reset="before").recurrent_bias is None
+
+
+@pytest.mark.parametrize("complex", [False, True])
+def test_modrelu_at_zero_has_value_and_gradient_zero(complex: bool) -> None:
+    z = torch.zeros(3, dtype=torch.complex128 if complex else torch.float64, requires_grad=True)
+    bias = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64, requires_grad=True)
+    h = modrelu(z, bias)
+    h.abs().sum().backward()
+    assert z.grad is not None
+    assert bias.grad is not None
+    assert torch.equal(h, torch.zeros_like(h))
+    assert torch.isfinite(torch.view_as_real(z.grad) if complex else z.grad).all()
+    assert torch.isfinite(bias.grad).all()
+
+
+def test_modrelu_keeps_the_phase_and_shifts_the_modulus() -> None:
+    z, bias = numbers(50, complex=True), numbers(50) * 0.5
+    h = modrelu(z, bias)
+    alive = z.abs() + bias > 0
+    torch.testing.assert_close(h.abs(), (z.abs() + bias).clamp_min(0))
+    torch.testing.assert_close(h[alive].angle(), z[alive].angle())
+    assert torch.all(h[~alive] == 0)

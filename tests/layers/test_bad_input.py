@@ -1,0 +1,116 @@
+"""Bad arguments and bad input are refused, saying what was expected and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_sequence
+
+from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Kronecker, LowRank, UnitaryProduct, hidden_size_for
+
+X = torch.zeros(4, 2, 3)
+
+CONSTRUCTORS: dict[str, Callable[[], object]] = {
+    "no input": lambda: GRU(0, 4),
+    "no units": lambda: LSTM(3, 0),
+    "negative units": lambda: LSTM(3, -4),
+    "float units": lambda: LSTM(3, 4.0),  # type: ignore[arg-type]
+    "no layers": lambda: RNN(3, 4, 0),
+    "dropout above one": lambda: LSTM(3, 4, 2, dropout=1.5),
+    "dropout of text": lambda: LSTM(3, 4, 2, dropout="0.5"),  # type: ignore[arg-type]
+    "negative recurrent dropout": lambda: LSTM(3, 4, recurrent_dropout=-0.1),
+    "zero row norm": lambda: LSTM(3, 4, max_row_norm=0.0),
+    "blocks that do not divide": lambda: LSTM(3, 4, structure=BlockDiagonal(3)),
+    "input blocks that do not divide": lambda: LSTM(3, 4, input_structure=BlockDiagonal(2)),
+    "rank too large": lambda: GRU(3, 4, structure=LowRank(5)),
+    "factors of another product": lambda: GRU(3, 4, structure=Kronecker([2, 3])),
+    "a complex structure on a real cell": lambda: LSTM(3, 4, structure=UnitaryProduct()),
+    "a complex structure on a real modrelu": lambda: RNN(
+        3, 4, nonlinearity="modrelu", complex=False, structure=UnitaryProduct()
+    ),
+    "complex tanh": lambda: RNN(3, 4, complex=True),
+    "unknown nonlinearity": lambda: RNN(3, 4, nonlinearity="sin"),
+    "unknown reset": lambda: GRU(3, 4, reset="never"),
+    "unknown backend": lambda: GRU(3, 4, backend="cuda"),
+    "native backend": lambda: GRU(3, 4, backend="native"),
+    "a class for a structure": lambda: GRU(3, 4, structure=Dense),  # type: ignore[arg-type]
+    "text for a structure": lambda: GRU(3, 4, structure="dense"),  # type: ignore[arg-type]
+    "complex dtype": lambda: GRU(3, 4, dtype=torch.complex64),
+    "integer dtype": lambda: GRU(3, 4, dtype=torch.int64),
+    "forget bias without bias": lambda: LSTM(3, 4, bias=False, forget_bias=1.0),
+    "update bias without bias": lambda: GRU(3, 4, bias=False, update_bias=1.0),
+    "budget of nothing": lambda: hidden_size_for(0, GRU, 3),
+    "budget too small": lambda: hidden_size_for(5, GRU, 3),
+}
+
+CALLS: dict[str, Callable[[], object]] = {
+    "input width": lambda: GRU(3, 4)(torch.zeros(4, 2, 5)),
+    "input dtype": lambda: GRU(3, 4)(X.double()),
+    "integer input": lambda: GRU(3, 4)(X.long()),
+    "complex input": lambda: RNN(3, 4, nonlinearity="modrelu")(X.to(torch.complex64)),
+    "one axis": lambda: GRU(3, 4)(torch.zeros(3)),
+    "four axes": lambda: GRU(3, 4)(torch.zeros(1, 4, 2, 3)),
+    "a list": lambda: GRU(3, 4)([1.0, 2.0]),
+    "no steps": lambda: GRU(3, 4)(torch.zeros(0, 2, 3)),
+    "no steps, unbatched": lambda: GRU(3, 4)(torch.zeros(0, 3)),
+    "no steps, batch first": lambda: GRU(3, 4, batch_first=True)(torch.zeros(2, 0, 3)),
+    "h_0 of another batch": lambda: GRU(3, 4)(X, torch.zeros(1, 3, 4)),
+    "h_0 of another depth": lambda: GRU(3, 4)(X, torch.zeros(2, 2, 4)),
+    "h_0 of another width": lambda: GRU(3, 4)(X, torch.zeros(1, 2, 5)),
+    "unbatched h_0 for a batch": lambda: GRU(3, 4)(X, torch.zeros(1, 4)),
+    "batched h_0 for a single sequence": lambda: GRU(3, 4)(X[:, 0], torch.zeros(1, 1, 4)),
+    "h_0 dtype": lambda: GRU(3, 4)(X, torch.zeros(1, 2, 4).double()),
+    "real h_0 for a complex state": lambda: RNN(3, 4, nonlinearity="modrelu")(X, torch.zeros(1, 2, 4)),
+    "a pair for a GRU": lambda: GRU(3, 4)(X, (torch.zeros(1, 2, 4), torch.zeros(1, 2, 4))),
+    "no pair for an LSTM": lambda: LSTM(3, 4)(X, torch.zeros(1, 2, 4)),
+    "c_0 of another width": lambda: LSTM(3, 4)(X, (torch.zeros(1, 2, 4), torch.zeros(1, 2, 5))),
+    "negative length": lambda: GRU(3, 4)(X, lengths=[-1, 2]),
+    "zero length": lambda: GRU(3, 4)(X, lengths=[0, 2]),
+    "length too long": lambda: GRU(3, 4)(X, lengths=[5, 2]),
+    "too few lengths": lambda: GRU(3, 4)(X, lengths=[2]),
+    "too many lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([2, 2, 2])),
+    "float lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([2.0, 2.0])),
+    "float lengths in a list": lambda: GRU(3, 4)(X, lengths=[2.0, 2.0]),
+    "bool lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([True, True])),
+    "lengths with a packed sequence": lambda: GRU(3, 4)(pack_sequence([X[:, 0]]), lengths=[4]),
+    "packed input of another width": lambda: GRU(3, 4)(pack_sequence([torch.zeros(2, 5)])),
+    "step of a whole sequence": lambda: GRU(3, 4).step(X),
+    "step width": lambda: GRU(3, 4).step(torch.zeros(2, 5)),
+    "step state": lambda: GRU(3, 4).step(X[0], torch.zeros(1, 3, 4)),
+    "step in two directions": lambda: GRU(3, 4, bidirectional=True).step(X[0]),
+    "step with recurrent dropout in training": lambda: GRU(3, 4, recurrent_dropout=0.5).step(X[0]),
+    "negative batch": lambda: GRU(3, 4).initial_state(-1),
+}
+
+
+@pytest.mark.parametrize("case", CONSTRUCTORS)
+def test_bad_arguments_are_refused_by_the_constructor(case: str) -> None:
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=r"expected .*, got "):
+        CONSTRUCTORS[case]()
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_bad_input_is_refused(case: str) -> None:
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=r"(?s)expected .*, got "):
+        CALLS[case]()
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'hiden'"):
+        GRU(3, 4, hiden=3)  # type: ignore[call-arg]
+
+
+def test_a_forgotten_complex_state_is_explained() -> None:
+    with pytest.raises(ValueError, match="modrelu"):
+        GRU(3, 4, structure=UnitaryProduct())
+
+
+@pytest.mark.parametrize("layer", [RNN, GRU, LSTM])
+def test_empty_batch_gives_an_empty_result_as_in_torch(layer: Any) -> None:
+    output, _ = layer(3, 4, bidirectional=True)(torch.zeros(5, 0, 3))
+    assert output.shape == (5, 0, 8)
+    kru = RNN(3, 4, nonlinearity="modrelu", structure=Kronecker([2, 2]))
+    assert kru(torch.zeros(5, 0, 3), lengths=[])[0].shape == (5, 0, 8)

@@ -1,0 +1,179 @@
+"""Layers are ordinary torch modules."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.multiprocessing.spawn import start_processes
+
+from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from slimrnn import GRU, LSTM, RNN, Diagonal, FullUnitary, Kronecker, LowRank, UnitaryProduct
+from slimrnn.layers import RecurrentStack
+
+pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+
+
+def build(cell: str, structure: str, **options: Any) -> RecurrentStack:
+    return randomise_(CELLS[cell].build(3, SIZE, structure=STRUCTURES[structure], **options), 0.1)
+
+
+def equal(a: RecurrentStack, b: RecurrentStack) -> bool:
+    x = numbers(3, 2, 3).to(next(a.parameters()).dtype)
+    return torch.equal(a(x)[0], b(x)[0])
+
+
+@pairs
+def test_deepcopy_and_pickle(cell: str, structure: str) -> None:
+    stack = build(cell, structure, weight_norm=True, num_layers=2)
+    twin = copy.deepcopy(stack)
+    assert equal(stack, twin)
+    again = pickle.loads(pickle.dumps(stack))
+    assert equal(stack, again)
+    assert repr(again) == repr(stack)
+    with torch.no_grad():
+        for p in twin.parameters():
+            p.add_(1.0)
+    assert equal(stack, again)  # nothing is shared
+
+
+@pairs
+def test_changes_precision(cell: str, structure: str) -> None:
+    stack = build(cell, structure)
+    x = numbers(3, 2, 3)
+    expected, _ = stack(x)
+    for single in (copy.deepcopy(stack).float(), copy.deepcopy(stack).to(torch.float32)):
+        output, h = single(x.float())
+        assert output.dtype == torch.float32
+        state = h[0] if isinstance(h, tuple) else h
+        assert state.dtype == (torch.complex64 if stack.cell.complex else torch.float32)
+        torch.testing.assert_close(output.double(), expected, rtol=1e-4, atol=1e-4)
+        output, _ = single.double()(x)
+        torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("structure", ["dense", "low-rank+diagonal", "block", "kronecker-3"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_runs(structure: str, dtype: torch.dtype) -> None:
+    stack = LSTM(3, SIZE, structure=STRUCTURES[structure]).to(dtype)
+    output, _ = stack(torch.randn(3, 2, 3, dtype=dtype))
+    assert output.dtype == dtype
+    assert torch.isfinite(output).all()
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_autocast_does_not_break(cell: str) -> None:
+    stack = CELLS[cell].build(3, SIZE, 2, dtype=torch.float32)
+    x = torch.randn(4, 2, 3)
+    expected, _ = stack(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside, _ = stack(x)
+        from_half, _ = stack(x.bfloat16())
+        stepped, _ = stack.step(x[0].bfloat16())
+        (nn.Linear(stack.output_size, 1)(inside)).sum().backward()
+    assert torch.equal(inside, expected)  # the recurrence keeps its precision
+    assert stepped.dtype == torch.float32
+    torch.testing.assert_close(from_half, expected, rtol=0.1, atol=0.1)
+    assert all(p.grad is not None for p in stack.parameters())
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        GRU(3, 8, structure=LowRank(2) + Diagonal(), reset="before"),
+        LSTM(3, 8, 2, bidirectional=True, weight_norm=True),
+        RNN(3, 8, nonlinearity="modrelu", structure=Kronecker([2] * 3)),
+        RNN(3, 8, structure=FullUnitary()),
+    ],
+    ids=repr,
+)
+def test_torch_compile_whole_graph(stack: RecurrentStack) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(stack, backend="aot_eager", fullgraph=True)
+    x = torch.randn(4, 2, 3)
+    gradients = []
+    for module in (stack, compiled):
+        stack.zero_grad()
+        output, _ = module(x)
+        output.square().sum().backward()
+        gradients.append([p.grad.clone() for p in stack.parameters() if p.grad is not None])
+    torch.testing.assert_close(stack(x)[0], compiled(x)[0])
+    torch.testing.assert_close(gradients[0], gradients[1])
+
+
+def test_double_backward_and_vmap() -> None:
+    stack = GRU(2, 6, structure=LowRank(2), dtype=torch.float64)
+    x = numbers(3, 2, 2).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: stack(x)[0], (x,))
+    kru = RNN(2, 4, nonlinearity="modrelu", structure=Kronecker([2, 2]), dtype=torch.float64)
+    randomise_(kru, 0.1)
+    assert torch.autograd.gradgradcheck(lambda x: kru(x)[0], (x,))
+    many = numbers(5, 3, 2, 2)
+    torch.testing.assert_close(torch.vmap(lambda x: stack(x)[0])(many), torch.stack([stack(x)[0] for x in many]))
+
+
+def test_every_trainable_parameter_gets_a_gradient() -> None:
+    for cell, structure in PAIRS:
+        stack = build(cell, structure, num_layers=2, bidirectional=True, learn_initial_state=True)
+        stack(numbers(3, 2, 3))[0].square().sum().backward()
+        for name, p in stack.named_parameters():
+            assert (p.grad is not None) == p.requires_grad, (cell, structure, name)
+
+
+def _train_in_parallel(rank: int, folder: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = nn.ModuleList(
+        [RNN(2, 8, nonlinearity="modrelu", structure=s) for s in (Kronecker([2] * 3), UnitaryProduct())]
+    )
+    model.append(GRU(2, 8, structure=LowRank(2) + Diagonal()))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = model
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat([layer(x)[0] for layer in self.layers], -1)
+
+    net = nn.parallel.DistributedDataParallel(Net())
+    x = torch.randn(4, 6, 2)  # the same on both; each takes its half
+    net(x[:, 3 * rank : 3 * rank + 3]).square().mean().backward()
+    if rank == 0:
+        torch.save([p.grad for p in net.parameters()], f"{folder}/gradients.pt")
+    dist.destroy_process_group()
+
+
+def test_distributed_data_parallel_averages_gradients(tmp_path: Path) -> None:
+    start_processes(_train_in_parallel, (str(tmp_path),), nprocs=2, start_method="spawn")
+    together = torch.load(tmp_path / "gradients.pt")
+    torch.manual_seed(0)
+    layers: list[RecurrentStack] = [
+        RNN(2, 8, nonlinearity="modrelu", structure=s) for s in (Kronecker([2] * 3), UnitaryProduct())
+    ]
+    layers.append(GRU(2, 8, structure=LowRank(2) + Diagonal()))
+    x = torch.randn(4, 6, 2)
+    torch.cat([layer(x)[0] for layer in layers], -1).square().mean().backward()
+    alone = [p.grad for layer in layers for p in layer.parameters()]
+    torch.testing.assert_close(together, alone)
+
+
+def test_import_is_silent() -> None:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", "import slimrnn"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_repr_shows_structure_backend_and_count() -> None:
+    shown = repr(GRU(1, 128, structure=LowRank(24) + Diagonal(), reset="before", batch_first=True))
+    assert shown == (
+        "GRU(1, 128, structure=LowRank(rank=24, tied=False) + Diagonal(), reset='before', batch_first=True, "
+        "backend='reference', parameters=19,584)"
+    )

@@ -1,0 +1,80 @@
+"""Ragged batches: nothing leaks from padding, whatever it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from registry import CELLS, numbers, randomise_
+from slimrnn import GRU, LSTM, Diagonal, LowRank
+
+
+@pytest.mark.parametrize("fill", [0.0, 1e6, float("nan"), float("inf")])
+@pytest.mark.parametrize("cell", CELLS)
+def test_padding_never_leaks(cell: str, fill: float) -> None:
+    stack = randomise_(CELLS[cell].build(3, 8, 2, bidirectional=True), 0.1)
+    lengths = torch.tensor([4, 2, 1])
+    clean = numbers(4, 3, 3)
+    padding = torch.arange(4)[:, None] >= lengths
+    results: list[list[Tensor]] = []
+    for value in (0.0, fill):
+        x = clean.clone()
+        x[padding] = value
+        x.requires_grad_()
+        output, last = stack(x, lengths=lengths)
+        states = list(last) if isinstance(last, tuple) else [last]
+        loss = output.square().sum() + sum(s.abs().square().sum() for s in states)
+        stack.zero_grad()
+        loss.backward()
+        assert x.grad is not None
+        gradients = [p.grad for p in stack.parameters() if p.grad is not None]
+        results.append([output, *states, x.grad, *gradients])
+    for a, b in zip(*results, strict=True):
+        assert torch.equal(a, b)
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_any_lengths_equal_sequences_alone(lengths: list[int], bidirectional: bool, batch_first: bool) -> None:
+    torch.manual_seed(0)
+    stack = GRU(
+        2,
+        6,
+        2,
+        structure=LowRank(2) + Diagonal(),
+        bidirectional=bidirectional,
+        batch_first=batch_first,
+        dtype=torch.float64,
+    )
+    x = numbers(7, len(lengths), 2)
+    output, last = stack(x.transpose(0, 1) if batch_first else x, lengths=lengths)
+    output = output.transpose(0, 1) if batch_first else output
+    for b, n in enumerate(lengths):
+        alone, state = stack(x[:n, b])
+        torch.testing.assert_close(output[:n, b], alone, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(last[:, b], state, rtol=1e-12, atol=1e-12)
+        assert torch.all(output[n:, b] == 0)
+
+
+@pytest.mark.parametrize("form", [list, tuple, torch.tensor, lambda n: torch.tensor(n, dtype=torch.int32)])
+def test_lengths_come_in_several_forms(form: Any) -> None:
+    stack, x = LSTM(2, 3), torch.randn(4, 2, 2)
+    expected, _ = stack(x, lengths=torch.tensor([4, 2]))
+    assert torch.equal(stack(x, lengths=form([4, 2]))[0], expected)
+
+
+def test_initial_state_of_a_ragged_batch_gets_its_gradient() -> None:
+    stack = LSTM(2, 3, bidirectional=True, dtype=torch.float64)
+    x, lengths = numbers(4, 3, 2), [4, 1, 2]
+    h_0, c_0 = numbers(2, 3, 3).requires_grad_(), numbers(2, 3, 3).requires_grad_()
+
+    def run(h_0: Tensor, c_0: Tensor) -> Tensor:
+        output, _ = stack(x, (h_0, c_0), lengths=lengths)
+        result: Tensor = output
+        return result
+
+    assert torch.autograd.gradcheck(run, (h_0, c_0))

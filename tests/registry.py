@@ -1,0 +1,105 @@
+"""Every structure and every cell, listed once; the suites iterate over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    Dense,
+    Diagonal,
+    FullUnitary,
+    Kronecker,
+    LowRank,
+    Structure,
+    UnitaryProduct,
+)
+from slimrnn.layers import RecurrentStack
+
+SIZE = 12  # divisible by 2, 3 and 4, and no power of two
+
+STRUCTURES: dict[str, Structure] = {
+    "dense": Dense(),
+    "diagonal": Diagonal(),
+    "block": BlockDiagonal(3),
+    "low-rank": LowRank(2),
+    "low-rank-tied": LowRank(2, tied=True),
+    "low-rank+diagonal": LowRank(2) + Diagonal(),
+    "tied+diagonal": LowRank(2, tied=True) + Diagonal(),
+    "block+low-rank": BlockDiagonal(3) + LowRank(1),
+    "kronecker-2": Kronecker([3, 4]),
+    "kronecker-3": Kronecker([2, 3, 2]),
+    "kronecker-pairs": Kronecker([(2, 3), (6, 4)]),
+    "kronecker-fixed": Kronecker([2, 6], trainable=False),
+    "full-unitary": FullUnitary(),
+    "unitary-product": UnitaryProduct(),
+}
+
+RECTANGULAR: dict[str, Structure] = {  # 12 x 6
+    "dense": Dense(),
+    "block": BlockDiagonal(3),
+    "low-rank": LowRank(2),
+    "low-rank-tied": LowRank(2, tied=True),
+    "kronecker-2": Kronecker([(4, 2), 3]),
+    "kronecker-3": Kronecker([(2, 3), (3, 1), 2]),
+    "sum": LowRank(1) + BlockDiagonal(2),
+}
+
+
+@dataclass(frozen=True)
+class CellCase:
+    """A layer class with the options that choose its cell."""
+
+    layer: type[RecurrentStack]
+    options: dict[str, Any] = field(default_factory=dict)
+    complex: bool = False
+
+    def build(self, input_size: int, hidden_size: int, *args: Any, **options: Any) -> RecurrentStack:
+        make: Any = self.layer
+        built: RecurrentStack = make(
+            input_size, hidden_size, *args, **{"dtype": torch.float64, **self.options, **options}
+        )
+        return built
+
+
+CELLS: dict[str, CellCase] = {
+    "tanh": CellCase(RNN),
+    "relu": CellCase(RNN, {"nonlinearity": "relu"}),
+    "identity": CellCase(RNN, {"nonlinearity": "identity"}),
+    "identity-complex": CellCase(RNN, {"nonlinearity": "identity", "complex": True}, complex=True),
+    "modrelu": CellCase(RNN, {"nonlinearity": "modrelu"}, complex=True),
+    "modrelu-real": CellCase(RNN, {"nonlinearity": "modrelu", "complex": False}),
+    "lstm": CellCase(LSTM, {"forget_bias": 1.0}),
+    "lstm-peephole": CellCase(LSTM, {"peephole": True}),
+    "gru-after": CellCase(GRU, {"update_bias": 0.5}),
+    "gru-before": CellCase(GRU, {"reset": "before", "update_bias": 1.0}),
+}
+
+
+def fits(structure: Structure, complex: bool) -> bool:
+    """UnitaryProduct is the one structure that needs a complex state."""
+    return complex or not isinstance(structure, UnitaryProduct)
+
+
+FIELDS = [(s, c) for s in STRUCTURES for c in (False, True) if fits(STRUCTURES[s], c)]
+PAIRS = [(c, s) for c in CELLS for s in STRUCTURES if fits(STRUCTURES[s], CELLS[c].complex)]
+
+
+def randomise_(stack: RecurrentStack, scale: float = 0.3) -> RecurrentStack:
+    """Move every parameter off its initial value: zero biases and peepholes hide mistakes."""
+    with torch.no_grad():
+        for p in stack.parameters():
+            if p.requires_grad:
+                p.add_(scale * torch.randn_like(p))
+    return stack
+
+
+def numbers(*sizes: int, complex: bool = False) -> torch.Tensor:
+    """Gaussian numbers in double precision."""
+    return torch.randn(sizes, dtype=torch.complex128 if complex else torch.float64)

@@ -1,0 +1,44 @@
+"""Specs and sizes that cannot be are refused at once, saying what was expected and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from slimrnn import BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, Sum, UnitaryProduct
+
+CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
+    "no blocks": (lambda: BlockDiagonal(0), ValueError),
+    "half a block": (lambda: BlockDiagonal(2.5), TypeError),  # type: ignore[arg-type]
+    "no rank": (lambda: LowRank(0), ValueError),
+    "negative rank": (lambda: LowRank(-3), ValueError),
+    "rank of text": (lambda: LowRank("24"), TypeError),  # type: ignore[arg-type]
+    "rank of bool": (lambda: LowRank(True), TypeError),
+    "no factors": (lambda: Kronecker([]), ValueError),
+    "one number for factors": (lambda: Kronecker(2), ValueError),  # type: ignore[arg-type]
+    "zero factor": (lambda: Kronecker([2, 0]), ValueError),
+    "triple for a factor": (lambda: Kronecker([(2, 2, 2)]), ValueError),  # type: ignore[list-item]
+    "half a factor": (lambda: Kronecker([(2, 1.5)]), TypeError),  # type: ignore[list-item]
+    "text for a factor": (lambda: Kronecker(["ab"]), TypeError),  # type: ignore[list-item]
+    "sum of one": (lambda: Sum((Dense(),)), ValueError),
+    "blocks that do not divide": (lambda: BlockDiagonal(5).build(12), ValueError),
+    "blocks that do not divide the input": (lambda: BlockDiagonal(4).build(12, 6), ValueError),
+    "rank too large": (lambda: LowRank(13).build(12), ValueError),
+    "rank too large for the input": (lambda: LowRank(7).build(12, 6), ValueError),
+    "factors of another product": (lambda: Kronecker([2, 2]).build(12), ValueError),
+    "rectangular diagonal": (lambda: Diagonal().build(12, 6), ValueError),
+    "rectangular unitary": (lambda: FullUnitary().build(12, 6), ValueError),
+    "rectangular product": (lambda: UnitaryProduct().build(12, 6, complex=True), ValueError),
+    "real product": (lambda: UnitaryProduct().build(12), ValueError),
+    "bad term of a sum": (lambda: (LowRank(2) + BlockDiagonal(5)).build(12), ValueError),
+    "no size": (lambda: Dense().build(0), ValueError),
+    "no gates": (lambda: Dense().build(3, 3, 0), ValueError),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_specs_are_refused(case: str) -> None:
+    attempt, error = CASES[case]
+    with pytest.raises(error, match=r"expected .*, got "):
+        attempt()
