@@ -174,6 +174,6 @@ def test_import_is_silent() -> None:
 def test_repr_shows_structure_backend_and_count() -> None:
     shown = repr(GRU(1, 128, structure=LowRank(24) + Diagonal(), reset="before", batch_first=True))
     assert shown == (
-        "GRU(1, 128, structure=LowRank(rank=24, tied=False) + Diagonal(), reset='before', batch_first=True, "
+        "GRU(1, 128, structure=LowRank(24) + Diagonal(), reset='before', batch_first=True, "
         "backend='reference', parameters=19,584)"
     )

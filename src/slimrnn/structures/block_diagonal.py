@@ -62,6 +62,9 @@ class BlockDiagonal(Structure):
     def __post_init__(self) -> None:
         check_count("blocks", self.blocks)
 
+    def __repr__(self) -> str:
+        return f"BlockDiagonal({self.blocks})"
+
     def check(self, shape: Shape) -> None:
         for size in (shape.out_size, shape.in_size):
             if size % self.blocks:

@@ -78,6 +78,9 @@ class LowRank(Structure):
     def __post_init__(self) -> None:
         check_count("rank", self.rank)
 
+    def __repr__(self) -> str:
+        return f"LowRank({self.rank}{', tied=True' if self.tied else ''})"
+
     def check(self, shape: Shape) -> None:
         largest = min(shape.out_size, shape.in_size)
         if self.rank > largest:

@@ -1,0 +1,16 @@
+"""The README's first example runs and prints what the README says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+
+def test_first_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    found = re.search(r"```python\n(?P<code>.*?)```\n\n```\n(?P<output>.*?)```", text, re.DOTALL)
+    assert found
+    exec(found["code"], {})
+    assert capsys.readouterr().out == found["output"]
