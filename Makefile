@@ -11,7 +11,7 @@ help:
 	@echo "make bench   our layers and torch.nn's side by side"
 	@echo "make clean   remove .venv, caches and outputs"
 
-.venv/ready: requirements.txt pyproject.toml
+.venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .

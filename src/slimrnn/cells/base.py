@@ -45,5 +45,14 @@ class Cell(nn.Module):
         """One time step; wx is U x_t + b."""
         raise NotImplementedError(f"{type(self).__name__} does not define step")
 
+    @property
+    def native_name(self) -> str | None:
+        """The cell's name in the native core, or None: then the reference scan runs."""
+        return None
+
+    def native_parameters(self) -> Tensor | None:
+        """The parameters that act within the step, as the native core takes them."""
+        return None
+
     def _zeros(self, *sizes: int, dtype: torch.dtype | None, device: torch.device | str | None) -> nn.Parameter:
         return nn.Parameter(torch.zeros(*sizes, self.hidden_size, dtype=dtype, device=device))

@@ -58,6 +58,13 @@ class ElmanCell(Cell):
             return (modrelu(z, None if self.bias is None else self.bias[0]),)
         return (NONLINEARITIES[self.nonlinearity](z),)
 
+    @property
+    def native_name(self) -> str | None:
+        return "identity" if self.nonlinearity == "modrelu" and self.bias is None else self.nonlinearity
+
+    def native_parameters(self) -> Tensor | None:
+        return self.bias[0] if self.bias is not None and self.nonlinearity == "modrelu" else None
+
     def extra_repr(self) -> str:
         field = ", complex=True" if self.complex else ""
         return f"{self.hidden_size}, nonlinearity={self.nonlinearity!r}{field}"

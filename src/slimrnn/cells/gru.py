@@ -57,5 +57,12 @@ class GRUCell(Cell):
             n = torch.tanh(wx_BGH[..., 2, :] + matvec(r * h, slice(2, 3))[..., 0, :])
         return (n + u * (h - n),)
 
+    @property
+    def native_name(self) -> str:
+        return f"gru_{self.reset}"
+
+    def native_parameters(self) -> Tensor | None:
+        return self.recurrent_bias
+
     def extra_repr(self) -> str:
         return f"{self.hidden_size}, reset={self.reset!r}"

@@ -48,5 +48,12 @@ class LSTMCell(Cell):
             o = o + self.peephole[2] * c
         return torch.sigmoid(o) * torch.tanh(c), c
 
+    @property
+    def native_name(self) -> str:
+        return "lstm"
+
+    def native_parameters(self) -> Tensor | None:
+        return self.peephole
+
     def extra_repr(self) -> str:
         return f"{self.hidden_size}, peephole={self.peephole is not None}"

@@ -5,13 +5,16 @@ Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn._fields import field_dtype
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.ops import scan
+from slimrnn.ops import native, reference, resolve_backend
+from slimrnn.ops.library import native_library
 from slimrnn.structures import Dense, Structure
 from slimrnn.structures.base import ALL
 
@@ -34,9 +37,11 @@ class RecurrentLayer(nn.Module):
         learn_initial_state: bool = False,
         weight_norm: bool = False,
         dtype: torch.dtype | None = None,
+        backend: str = "auto",
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
+        self.backend = resolve_backend(backend)
         hidden, field = cell.hidden_size, cell.complex
         self.cell = cell
         self.recurrent = (structure or Dense()).build(
@@ -50,6 +55,11 @@ class RecurrentLayer(nn.Module):
         start = nn.Parameter(torch.zeros(shape, dtype=dtype, device=device)) if learn_initial_state else None
         self.register_parameter("initial", start)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if native_library() is None:  # pickled where there was one
+            self.backend = "reference"
+
     def initial_state(self, batch: int) -> State:
         """Zeros, or the learned state, for every sequence of the batch."""
         if self.initial is not None:
@@ -61,12 +71,18 @@ class RecurrentLayer(nn.Module):
         return (zero,) * self.cell.states
 
     def forward(
-        self, x_TBI: Tensor, state: State, valid_TB1: Tensor | None = None, reverse: bool = False
+        self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
     ) -> tuple[Tensor, State]:
         """Outputs (T, B, H), complex where the state is, and the last state."""
         x_mask, h_mask = self._dropout_masks(x_TBI)
         wx_TBGH = self._input_product(x_TBI if x_mask is None else x_TBI * x_mask)
-        return scan(self.cell, self._recurrence(h_mask), wx_TBGH, state, valid_TB1, reverse)
+        name = self.cell.native_name
+        if self.backend == "native" and name and native.can_serve(wx_TBGH):
+            terms = self.recurrent.native_terms()
+            if terms is not None:
+                own = self.cell.native_parameters()
+                return native.scan(name, own, terms, wx_TBGH, state, h_mask, lengths_B, reverse)
+        return reference.scan(self.cell, self._recurrence(h_mask), wx_TBGH, state, lengths_B, reverse)
 
     def step(self, x_BI: Tensor, state: State) -> State:
         """One time step."""

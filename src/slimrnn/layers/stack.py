@@ -21,6 +21,7 @@ from slimrnn.layers import torch_weights
 from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import resolve_backend
+from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class RecurrentStack(nn.Module):
                     recurrent_dropout=recurrent_dropout,
                     learn_initial_state=learn_initial_state,
                     weight_norm=weight_norm,
+                    backend=backend,
                     dtype=dtype,
                     device=device,
                 )
@@ -187,11 +189,8 @@ class RecurrentStack(nn.Module):
         return PackedSequence(data, packed.batch_sizes, order, packed.unsorted_indices), self._join(states, True)
 
     def _run(self, x_TBI: Tensor, states: list[State], lengths: Tensor | None) -> tuple[Tensor, list[State]]:
-        valid_TB1 = None
-        if lengths is not None:
-            steps = torch.arange(x_TBI.shape[0], device=x_TBI.device)
-            valid_TB1 = (steps.unsqueeze(1) < lengths).unsqueeze(-1)
-            x_TBI = x_TBI.masked_fill(~valid_TB1, 0)  # whatever the padding holds, even NaN, stays outside
+        if lengths is not None:  # whatever the padding holds, even NaN, stays outside
+            x_TBI = x_TBI.masked_fill(~valid_steps(len(x_TBI), lengths), 0)
         last: list[State] = []
         with _full_precision(x_TBI.device.type):
             for depth in range(self.num_layers):
@@ -200,7 +199,7 @@ class RecurrentStack(nn.Module):
                 outputs = []
                 for direction in range(self.num_directions):
                     k = depth * self.num_directions + direction
-                    h_TBH, state = self.layer(k)(x_TBI, states[k], valid_TB1, reverse=direction == 1)
+                    h_TBH, state = self.layer(k)(x_TBI, states[k], lengths, reverse=direction == 1)
                     outputs += [h_TBH.real, h_TBH.imag] if h_TBH.is_complex() else [h_TBH]
                     last.append(state)
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]

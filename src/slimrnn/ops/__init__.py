@@ -1,16 +1,18 @@
-"""The time loop, once per backend. Today there is the reference in plain torch."""
+"""The time loop, once per backend: `reference` in plain torch is the definition, `native` the fast one."""
 
 from __future__ import annotations
 
 from slimrnn._checks import check_choice
-from slimrnn.ops.reference import scan
+from slimrnn.ops.library import missing_reason, native_library
 
-__all__ = ["resolve_backend", "scan"]
+__all__ = ["resolve_backend"]
 
 
 def resolve_backend(backend: str) -> str:
     """The backend that "auto" stands for here; RuntimeError for one that this installation lacks."""
     check_choice("backend", backend, ["auto", "native", "reference"])
-    if backend == "native":
-        raise RuntimeError("expected backend='auto' or 'reference', got 'native': this version has no native core")
-    return "reference"
+    if backend == "native" and native_library() is None:
+        raise RuntimeError(f"expected a native library for backend='native', got none: {missing_reason()}")
+    if backend == "auto":
+        return "reference" if native_library() is None else "native"
+    return backend

@@ -5,10 +5,13 @@ Shape suffixes: T time, B batch, G gates, H hidden units.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
-from slimrnn.cells.base import Cell, Matvec, State
+if TYPE_CHECKING:
+    from slimrnn.cells.base import Cell, Matvec, State
 
 
 def scan(
@@ -16,15 +19,15 @@ def scan(
     matvec: Matvec,
     wx_TBGH: Tensor,
     state: State,
-    valid_TB1: Tensor | None = None,
+    lengths_B: Tensor | None = None,
     reverse: bool = False,
 ) -> tuple[Tensor, State]:
     """Run the cell over time and return the outputs (T, B, H) and the last state.
 
-    Where `valid` is false the state stays as it is and the output is zero. Reversed, the loop runs from the last
+    Beyond a sequence's length its state stays as it is and its output is zero. Reversed, the loop runs from the last
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
     inputs = wx_TBGH.unbind(0)
-    valid = None if valid_TB1 is None else valid_TB1.unbind(0)
+    valid = None if lengths_B is None else valid_steps(len(inputs), lengths_B).unbind(0)
     outputs, zero = list(inputs), state[0].new_zeros(())
     for t in reversed(range(len(inputs))) if reverse else range(len(inputs)):
         new = cell.step(inputs[t], matvec, state)
@@ -35,3 +38,8 @@ def scan(
             outputs[t] = new[0]
         state = new
     return torch.stack(outputs), state
+
+
+def valid_steps(time: int, lengths_B: Tensor) -> Tensor:
+    """(T, B, 1): is this step within its sequence?"""
+    return (torch.arange(time, device=lengths_B.device).unsqueeze(1) < lengths_B).unsqueeze(-1)

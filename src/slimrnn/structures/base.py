@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from slimrnn._checks import check_count
+from slimrnn.ops.terms import NativeTerm
 
 if TYPE_CHECKING:
     from slimrnn.structures.sum import Sum
@@ -190,6 +191,10 @@ class StructuredMap(nn.Module):
         prepared = self.prepare()
         identity = torch.eye(self.shape.in_size, dtype=prepared[0].dtype, device=prepared[0].device)
         return self.matvec(identity, prepared=prepared).permute(1, 2, 0)
+
+    def native_terms(self) -> list[NativeTerm] | None:
+        """The map as the native core takes it, or None: then the reference scan runs."""
+        return None
 
     # --- approximation and constraints ------------------------------------------------------------------
 

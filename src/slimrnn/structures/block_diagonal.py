@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from slimrnn._checks import check_count
+from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
 
@@ -37,6 +38,9 @@ class BlockDiagonalMap(StructuredMap):
         by_block = y.reshape(math.prod(y.shape[:-2]), count, b, rows).permute(2, 0, 1, 3).flatten(2)
         h = by_block @ weight.transpose(0, 1).reshape(b, count * rows, columns)  # (b, N, n/b)
         return h.transpose(0, 1).reshape(*y.shape[:-2], b * columns)
+
+    def native_terms(self) -> list[NativeTerm]:
+        return [NativeTerm(TermPlan(BLOCK, count=self.blocks), self.prepare())]
 
     def _project_(self, matrix: Tensor) -> None:
         b, shape = self.blocks, self.shape

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
 
@@ -31,6 +32,9 @@ class DenseMap(StructuredMap):
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         (weight,) = prepared or self.prepare()
         return y.flatten(-2) @ weight[gates].flatten(0, 1).conj()
+
+    def native_terms(self) -> list[NativeTerm]:
+        return [NativeTerm(TermPlan(BLOCK), self.prepare())]
 
     def _project_(self, matrix: Tensor) -> None:
         self.assign_("weight", matrix)

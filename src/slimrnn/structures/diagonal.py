@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from slimrnn.ops.terms import DIAGONAL, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import uniform
 
@@ -28,6 +29,9 @@ class DiagonalMap(StructuredMap):
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         (diagonal,) = prepared or self.prepare()
         return (y * diagonal[gates].conj()).sum(-2)
+
+    def native_terms(self) -> list[NativeTerm]:
+        return [NativeTerm(TermPlan(DIAGONAL), self.prepare())]
 
     def _project_(self, matrix: Tensor) -> None:
         self.assign_("diagonal", matrix.diagonal(dim1=-2, dim2=-1))

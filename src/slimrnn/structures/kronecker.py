@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count
+from slimrnn.ops.terms import KRONECKER, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import haar
 
@@ -47,6 +48,10 @@ class KroneckerMap(StructuredMap):
     def penalty(self) -> Tensor:
         """Σ_i ‖W_iᴴW_i − I‖² (KRU eq. 7); W_iW_iᴴ for a wide factor, whose columns cannot be orthonormal."""
         return torch.stack([_unitary_defect(factor) for factor in self.prepare()]).sum()
+
+    def native_terms(self) -> list[NativeTerm]:
+        sizes = tuple(size for pair in self.factors for size in pair)
+        return [NativeTerm(TermPlan(KRONECKER, self.arity, sizes=sizes, tensors=self.arity), self.prepare())]
 
     def _project_(self, matrix: Tensor) -> None:
         factors = _nearest_factors(matrix, self.factors)

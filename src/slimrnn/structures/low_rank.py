@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count
+from slimrnn.ops.terms import LOW_RANK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
 
@@ -48,6 +49,9 @@ class LowRankMap(StructuredMap):
             return (y.flatten(-2) @ left.flatten(0, 1).conj()) @ right.conj()
         narrow = (y.unsqueeze(-2) @ left.conj()).squeeze(-2)  # (..., G, r)
         return narrow.flatten(-2) @ right[gates].flatten(0, 1).conj()
+
+    def native_terms(self) -> list[NativeTerm]:
+        return [NativeTerm(TermPlan(LOW_RANK, count=self.rank, shared=self.tied, tensors=2), self.prepare())]
 
     def _project_(self, matrix: Tensor) -> None:
         """Truncated SVD (Eckart-Young); tied gates share R, so theirs is the SVD of the stacked matrices."""

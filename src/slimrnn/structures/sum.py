@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from slimrnn.ops.terms import NativeTerm
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 
 
@@ -49,6 +50,10 @@ class SumMap(StructuredMap):
         for part, own in others:
             h = h + part.rmatvec(y, gates, own)
         return h
+
+    def native_terms(self) -> list[NativeTerm] | None:
+        terms = [part.native_terms() for part in self._maps()]
+        return None if any(t is None for t in terms) else [term for t in terms for term in t or []]
 
     def clip_rows_(self, max_norm: float) -> None:
         for part in self._maps():

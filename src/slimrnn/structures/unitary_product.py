@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import uniform
 
@@ -47,6 +48,10 @@ class UnitaryProductMap(StructuredMap):
         y = _reflect(y, reflections[:, 0])[..., self.permutation]
         y = torch.fft.ifft(y * phases[:, 1], norm="ortho")
         return _reflect(y, reflections[:, 1]) * phases[:, 2]
+
+    def native_terms(self) -> list[NativeTerm]:
+        """Written out: the native core has no FFT."""
+        return [NativeTerm(TermPlan(BLOCK), (self.dense(),))]
 
     def _project_(self, matrix: Tensor, sweeps: int = 200) -> None:
         """Block coordinate descent from the present parameters; every block has a closed form.

@@ -1,0 +1,70 @@
+// h = f(U x + b + W h) for f = tanh, relu, identity, modReLU. The gate slot keeps z for modReLU.
+#pragma once
+#include "step.h"
+
+namespace slimrnn {
+namespace SLIMRNN_ISA {
+
+template <class T> struct Tanh {
+    static Vec<T> f(Vec<T> z) { return hyperbolic_tangent<T>(z); }
+    static Vec<T> slope(Vec<T> h) { return T(1) - h * h; }
+};
+template <class T> struct Relu {
+    static Vec<T> f(Vec<T> z) { return z < T(0) ? Vec<T>{} : z; }  // keeps NaN
+    static Vec<T> slope(Vec<T> h) { return h > T(0) ? fill(T(1)) : Vec<T>{}; }
+};
+template <class T> struct Identity {
+    static Vec<T> f(Vec<T> z) { return z; }
+    static Vec<T> slope(Vec<T>) { return fill(T(1)); }
+};
+
+template <class T, template <class> class F> struct Elman {
+    static void forward(Step<T> &s) {
+        s.map.apply(s.h_before, s.gates, s.width, 0, 1);
+        each_vector<T>(s.rows * s.width, [&](int64_t i, auto n) { n.put(s.h + i, F<T>::f(n.get(s.gates + i))); });
+    }
+    static void backward(Step<T> &s) {
+        each_vector<T>(s.rows * s.width, [&](int64_t i, auto n) {
+            n.put(s.d_gates + i, n.get(s.d_h + i) * F<T>::slope(n.get(s.h + i)));
+        });
+        s.map.adjoint(s.d_gates, s.width, s.d_h_before, 0, 1);
+    }
+};
+
+// modReLU(z) = z/|z| · max(|z| + b, 0). Radially the gradient passes unchanged, across it shrinks by (|z| + b)/|z|.
+template <class T, bool COMPLEX> struct ModRelu {
+    static Vec<T> modulus(Vec<T> z) {
+        if (!COMPLEX) return magnitude<T>(z);
+        Vec<T> squares = z * z;
+        return square_root<T>(squares + swap_pairs<T>(squares));
+    }
+    static void forward(Step<T> &s) {
+        s.map.apply(s.h_before, s.gates, s.width, 0, 1);
+        for (int64_t r = 0; r < s.rows; r++)
+            each_vector<T>(s.width, [&](int64_t i, auto n) {
+                Vec<T> z = n.get(s.gates + r * s.width + i), size = modulus(z), grown = size + n.get(s.own + i);
+                Vec<T> unit = size == T(0) ? Vec<T>{} : z / size;
+                n.put(s.h + r * s.width + i, grown < T(0) ? Vec<T>{} : unit * grown);
+            });
+    }
+    static void backward(Step<T> &s) {
+        for (int64_t r = 0; r < s.rows; r++)
+            each_vector<T>(s.width, [&](int64_t i, auto n) {
+                int64_t at = r * s.width + i;
+                Vec<T> z = n.get(s.gates + at), size = modulus(z), grown = size + n.get(s.own + i), d = n.get(s.d_h + at);
+                Vec<T> unit = size == T(0) ? Vec<T>{} : z / size;
+                Vec<T> along = unit * d;
+                if (COMPLEX) along = along + swap_pairs<T>(along);
+                // A complex unit's bias stands in both lanes, so each lane gets half of its gradient.
+                Vec<T> d_bias = grown > T(0) ? along * T(COMPLEX ? 0.5 : 1) : Vec<T>{};
+                add_to<T>(s.d_own + i, n, d_bias);
+                Vec<T> radial = unit * along;
+                Vec<T> across = size == T(0) ? Vec<T>{} : (d - radial) * (grown / size);
+                n.put(s.d_gates + at, grown > T(0) ? (COMPLEX ? radial + across : radial) : Vec<T>{});
+            });
+        s.map.adjoint(s.d_gates, s.width, s.d_h_before, 0, 1);
+    }
+};
+
+}  // namespace SLIMRNN_ISA
+}  // namespace slimrnn

@@ -1,0 +1,83 @@
+/* The whole C interface of the native core.
+ *
+ * One call runs a cell over a whole sequence. Sequences are (time, batch, ...) row-major and contiguous; a state vector
+ * has `width` real numbers, a complex one being (real, imaginary) pairs. Nothing is thrown across this boundary: every
+ * function returns a status code. All pointers are the caller's and are used only during the call. */
+#ifndef SLIMRNN_H
+#define SLIMRNN_H
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SLIMRNN_API __attribute__((visibility("default")))
+#else
+#define SLIMRNN_API
+#endif
+
+#define SLIMRNN_ABI 1
+
+enum slimrnn_status { SLIMRNN_OK = 0, SLIMRNN_BAD_ARGUMENT = 1, SLIMRNN_NO_MEMORY = 2, SLIMRNN_NO_THREAD = 3 };
+enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
+enum slimrnn_cell {
+    SLIMRNN_TANH = 0,
+    SLIMRNN_RELU = 1,
+    SLIMRNN_IDENTITY = 2,
+    SLIMRNN_MODRELU = 3,
+    SLIMRNN_LSTM = 4,
+    SLIMRNN_GRU_AFTER = 5,
+    SLIMRNN_GRU_BEFORE = 6,
+};
+enum slimrnn_kind { SLIMRNN_BLOCK = 0, SLIMRNN_DIAGONAL = 1, SLIMRNN_LOW_RANK = 2, SLIMRNN_KRONECKER = 3 };
+
+/* One term of the recurrent map: for every gate a (size x size) matrix, real or complex.
+ * BLOCK     count = number of blocks (1: dense)   data[0] (gates, count, size/count, size/count)
+ * DIAGONAL                                        data[0] (gates, size)
+ * LOW_RANK  count = rank, shared = right is tied  data[0] left (gates, size, rank), data[1] right ([gates,] rank, size)
+ * KRONECKER count = factors, sizes = p, q, p, q…  data[i] factor i (gates, p, q) */
+typedef struct {
+    int32_t kind, gates, size, is_complex, count, shared;
+    const int64_t *sizes;
+    const void *const *data;
+    void *const *gradient; /* slimrnn_gradient only: same shapes as data */
+} slimrnn_term;
+
+typedef struct {
+    int32_t dtype, cell, is_complex, gates, states, reverse, threads, term_count;
+    int64_t time, batch, width;
+    const slimrnn_term *terms;
+    const void *wx;          /* (time, batch, gates, width): input products with bias */
+    const void *state;       /* (states, batch, width) */
+    const void *own;         /* modReLU (width): bias; LSTM (3, width) or null: peepholes; GRU_AFTER (width) or null */
+    const void *mask;        /* (batch, width) or null: factors on h before every product */
+    const int64_t *lengths;  /* (batch) or null */
+    void *out;               /* (time, batch, width) */
+    void *gate_history;      /* (time, batch, gates, width) or null: keep none */
+    void *cell_history;      /* LSTM: (time, batch, width) or null, together with gate_history */
+    void *last;              /* (states, batch, width) */
+    const void *d_out, *d_last; /* backward: gradients coming in */
+    void *d_wx, *d_state;       /* backward: gradients going out */
+    void *d_own;                /* (threads, as own), zero before the call, or null where own is */
+} slimrnn_scan;
+
+/* Version of this interface that the library was built with. */
+SLIMRNN_API int32_t slimrnn_abi(void);
+/* Names of the instruction sets of this build that this machine can run, best first; null after the last. */
+SLIMRNN_API const char *slimrnn_isa(int32_t index);
+/* Choose one by name; null chooses the best. */
+SLIMRNN_API int32_t slimrnn_use_isa(const char *name);
+
+SLIMRNN_API int32_t slimrnn_forward(const slimrnn_scan *scan);
+SLIMRNN_API int32_t slimrnn_backward(const slimrnn_scan *scan);
+
+/* term.gradient += d/dW Σ_rows <y_row, W[first:last] x_row>, with x (rows, width), y (rows, last - first, width), where
+ * consecutive rows lie ldx and ldy numbers apart. */
+SLIMRNN_API int32_t slimrnn_gradient(const slimrnn_term *term, int32_t dtype, int32_t threads, int64_t rows, const void *x,
+                         int64_t ldx, const void *y, int64_t ldy, int32_t first, int32_t last);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,151 @@
+// All kernels for one instruction set; this file is compiled once for each. Nothing here is inline across sets: names
+// live in a namespace of the set, and no standard container is used, so that no linker can mix them.
+#include "kernels.h"
+
+#include "structures/block_diagonal.h"
+#include "structures/diagonal.h"
+#include "structures/kronecker.h"
+#include "structures/low_rank.h"
+#include "time_loop.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace slimrnn {
+namespace SLIMRNN_ISA {
+namespace {
+
+void *aligned(int64_t bytes) {
+    void *p = nullptr;
+    return posix_memalign(&p, 64, size_t(bytes > 0 ? bytes : 64)) ? nullptr : p;
+}
+
+template <class T> Term<T> *make_term(const slimrnn_term &t) {
+    switch (t.kind) {
+        case SLIMRNN_BLOCK: return new (std::nothrow) BlockDiagonal<T>(t);
+        case SLIMRNN_DIAGONAL: return new (std::nothrow) Diagonal<T>(t);
+        case SLIMRNN_LOW_RANK: return new (std::nothrow) LowRank<T>(t);
+        case SLIMRNN_KRONECKER: return new (std::nothrow) Kronecker<T>(t);
+        default: return nullptr;
+    }
+}
+
+constexpr int most_terms = 16;
+struct Pack {
+    int dtype, count;
+    Term<float> *single[most_terms];
+    Term<double> *twice[most_terms];
+    void *memory;
+};
+template <class T> Term<T> **terms_of(Pack *p);
+template <> Term<float> **terms_of(Pack *p) { return p->single; }
+template <> Term<double> **terms_of(Pack *p) { return p->twice; }
+
+template <class T> int fill_pack(Pack *pack, const slimrnn_term *terms) {
+    Term<T> **own = terms_of<T>(pack);
+    int64_t size = 0;
+    for (int k = 0; k < pack->count; k++) {
+        own[k] = make_term<T>(terms[k]);
+        if (!own[k]) return SLIMRNN_NO_MEMORY;
+        size += round_up(own[k]->packed_size(), lanes<T>);
+    }
+    T *at = static_cast<T *>(pack->memory = aligned(size * int64_t(sizeof(T))));
+    if (!at) return SLIMRNN_NO_MEMORY;
+    for (int k = 0; k < pack->count; k++) {
+        own[k]->pack(at);
+        at += round_up(own[k]->packed_size(), lanes<T>);
+    }
+    return SLIMRNN_OK;
+}
+
+void release(void *packed) {
+    Pack *pack = static_cast<Pack *>(packed);
+    if (!pack) return;
+    for (int k = 0; k < pack->count; k++) {
+        delete pack->single[k];
+        delete pack->twice[k];
+    }
+    free(pack->memory);
+    delete pack;
+}
+
+void *pack(const slimrnn_term *terms, int count, int dtype, int *status) {
+    *status = SLIMRNN_BAD_ARGUMENT;
+    if (count < 1 || count > most_terms) return nullptr;
+    Pack *made = new (std::nothrow) Pack{dtype, count, {}, {}, nullptr};
+    if (!made) {
+        *status = SLIMRNN_NO_MEMORY;
+        return nullptr;
+    }
+    *status = dtype == SLIMRNN_F64 ? fill_pack<double>(made, terms) : fill_pack<float>(made, terms);
+    if (*status == SLIMRNN_OK) return made;
+    release(made);
+    return nullptr;
+}
+
+template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, int thread, bool forward) {
+    Term<T> **terms = terms_of<T>(pack);
+    T *workspace = static_cast<T *>(aligned(Workspace<T>::size(s, terms, rows) * int64_t(sizeof(T))));
+    if (!workspace) return SLIMRNN_NO_MEMORY;
+    TimeLoop<T> loop(s, terms, first, rows, workspace);
+    if (forward)
+        loop.forward();
+    else
+        loop.backward(thread);
+    free(workspace);
+    return SLIMRNN_OK;
+}
+int run_any(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, int thread, bool forward) {
+    Pack *pack = static_cast<Pack *>(packed);
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, thread, forward)
+                                      : run<float>(*s, pack, first, rows, thread, forward);
+}
+int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
+    return run_any(s, packed, first, rows, 0, true);
+}
+int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, int thread) {
+    return run_any(s, packed, first, rows, thread, false);
+}
+
+int64_t gradient_size(void *packed) {
+    Pack *pack = static_cast<Pack *>(packed);
+    return pack->dtype == SLIMRNN_F64 ? pack->twice[0]->gradient_size() : pack->single[0]->gradient_size();
+}
+template <class T>
+int sum_gradient(Term<T> *term, int64_t rows, const void *x, int64_t ldx, const void *y, int64_t ldy, int first,
+                 int last, void *sums) {
+    T *scratch = static_cast<T *>(aligned(term->scratch_size(gradient_rows) * int64_t(sizeof(T))));
+    if (!scratch) return SLIMRNN_NO_MEMORY;
+    for (int64_t r = 0; r < rows; r += gradient_rows)
+        term->gradient(scratch, std::min(gradient_rows, rows - r), static_cast<const T *>(x) + r * ldx, ldx,
+                       static_cast<const T *>(y) + r * ldy, ldy, first, last, static_cast<T *>(sums));
+    free(scratch);
+    return SLIMRNN_OK;
+}
+int gradient(void *packed, int64_t rows, const void *x, int64_t ldx, const void *y, int64_t ldy, int first, int last,
+             void *sums) {
+    Pack *pack = static_cast<Pack *>(packed);
+    return pack->dtype == SLIMRNN_F64 ? sum_gradient(pack->twice[0], rows, x, ldx, y, ldy, first, last, sums)
+                                      : sum_gradient(pack->single[0], rows, x, ldx, y, ldy, first, last, sums);
+}
+void deliver(void *packed, const void *sums, int first, int last) {
+    Pack *pack = static_cast<Pack *>(packed);
+    if (pack->dtype == SLIMRNN_F64)
+        pack->twice[0]->deliver(static_cast<const double *>(sums), first, last);
+    else
+        pack->single[0]->deliver(static_cast<const float *>(sums), first, last);
+}
+
+}  // namespace
+}  // namespace SLIMRNN_ISA
+
+#define SLIMRNN_JOIN2(a, b) a##b
+#define SLIMRNN_JOIN(a, b) SLIMRNN_JOIN2(a, b)
+#define SLIMRNN_TEXT2(a) #a
+#define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
+extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
+    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,          SLIMRNN_ISA::release,  SLIMRNN_ISA::forward,
+    SLIMRNN_ISA::backward,     SLIMRNN_ISA::gradient_size, SLIMRNN_ISA::gradient, SLIMRNN_ISA::deliver,
+};
+
+}  // namespace slimrnn

@@ -1,0 +1,110 @@
+// W_g = L_g R_g: down to `rank` numbers and up again.
+#pragma once
+#include "term.h"
+
+namespace slimrnn {
+namespace SLIMRNN_ISA {
+
+template <class T> struct LowRank : Term<T> {
+    int gates;
+    int64_t width, rank;  // real numbers
+    bool is_complex, tied;
+    const T *left, *right;
+    T *const *target;
+    T *memory = nullptr;
+
+    explicit LowRank(const slimrnn_term &t)
+        : gates(t.gates), width(int64_t(t.size) * (t.is_complex ? 2 : 1)),
+          rank(int64_t(t.count) * (t.is_complex ? 2 : 1)), is_complex(t.is_complex), tied(t.shared),
+          left(static_cast<const T *>(t.data[0])), right(static_cast<const T *>(t.data[1])),
+          target(reinterpret_cast<T *const *>(t.gradient)) {}
+
+    // down, up: the way there; up_back, down_back: the way back
+    enum Way { DOWN, UP, UP_BACK, DOWN_BACK };
+    Packed<T> piece(Way way, int gate) const {
+        Packed<T> wide{width, rank, nullptr}, narrow{rank, width, nullptr};
+        Packed<T> p = way == DOWN || way == UP_BACK ? wide : narrow;
+        int64_t at = way >= UP ? gates * wide.size() : 0;
+        if (way >= UP_BACK) at += gates * narrow.size();
+        if (way == DOWN_BACK) at += gates * wide.size();
+        p.data = memory + at + gate * p.size();
+        return p;
+    }
+    int64_t packed_size() const override {
+        Packed<T> wide{width, rank, nullptr}, narrow{rank, width, nullptr};
+        return 2 * gates * (wide.size() + narrow.size());
+    }
+    void pack(T *at) override {
+        memory = at;
+        int64_t n = is_complex ? width / 2 : width, r = is_complex ? rank / 2 : rank;
+        for (int g = 0; g < gates; g++) {
+            int64_t step = n * r * (is_complex ? 2 : 1);
+            Matrix<T> up{left + g * step, r, is_complex}, down{right + (tied ? 0 : g) * step, n, is_complex};
+            piece(UP, g).pack([&](int64_t k, int64_t j) { return up(j, k); });
+            piece(UP_BACK, g).pack([&](int64_t k, int64_t j) { return up(k, j); });
+            if (tied && g) continue;
+            piece(DOWN, g).pack([&](int64_t k, int64_t j) { return down(j, k); });
+            piece(DOWN_BACK, g).pack([&](int64_t k, int64_t j) { return down(k, j); });
+        }
+    }
+    int64_t scratch_size(int64_t rows) const override {
+        return rows * (2 * round_up(rank, panel<T>) + round_up(width, panel<T>)) + panel<T>;
+    }
+
+    void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+                int last) const override {
+        for (int g = first; g < last; g++) {
+            if (!tied || g == first) {
+                memset(scratch, 0, sizeof(T) * rows * rank);
+                multiply(rows, x, ldx, piece(DOWN, tied ? 0 : g), scratch, rank);
+            }
+            multiply(rows, scratch, rank, piece(UP, g), y + (g - first) * width, ldy);
+        }
+    }
+    void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
+                 int last) const override {
+        for (int g = first; g < last; g++) {
+            if (!tied || g == first) memset(scratch, 0, sizeof(T) * rows * rank);
+            multiply(rows, y + (g - first) * width, ldy, piece(UP_BACK, g), scratch, rank);
+            if (!tied || g == last - 1) multiply(rows, scratch, rank, piece(DOWN_BACK, tied ? 0 : g), x, ldx);
+        }
+    }
+
+    // dL_g = y_g (R_g x)^H and dR_g = (L_g^H y_g) x^H; tied: the sum over g of the latter
+    int64_t gradient_size() const override { return 2 * gates * rank * width; }
+    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+                  T *sums) const override {
+        const int64_t narrow = round_up(rank, panel<T>), wide = round_up(width, panel<T>), size = rank * width;
+        T *down = scratch, *back = scratch + rows * narrow, *copy = back + rows * narrow;
+        const T *from = x;
+        int64_t ld = ldx;
+        if (wide != width) {
+            for (int64_t r = 0; r < rows; r++) memcpy(copy + r * wide, x + r * ldx, sizeof(T) * width);
+            from = copy;
+            ld = wide;
+        }
+        for (int g = first; g < last; g++) {
+            const T *d = y + (g - first) * width;
+            if (!tied || g == first) {
+                memset(down, 0, sizeof(T) * rows * narrow);
+                memset(back, 0, sizeof(T) * rows * narrow);
+                multiply(rows, x, ldx, piece(DOWN, tied ? 0 : g), down, narrow);
+            }
+            correlate(rows, width, rank, d, ldy, down, narrow, sums + g * size, rank);
+            multiply(rows, d, ldy, piece(UP_BACK, g), back, narrow);
+            if (!tied || g == last - 1)
+                correlate(rows, rank, width, back, narrow, from, ld, sums + (gates + (tied ? 0 : g)) * size, width);
+        }
+    }
+    void deliver(const T *sums, int first, int last) const override {
+        const int64_t size = rank * width, step = is_complex ? size / 2 : size;
+        for (int g = first; g < last; g++) {
+            add_gradient(sums + g * size, width, rank, is_complex, target[0] + g * step);
+            if (!tied) add_gradient(sums + (gates + g) * size, rank, width, is_complex, target[1] + g * step);
+        }
+        if (tied) add_gradient(sums + gates * size, rank, width, is_complex, target[1]);
+    }
+};
+
+}  // namespace SLIMRNN_ISA
+}  // namespace slimrnn

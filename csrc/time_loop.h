@@ -1,0 +1,185 @@
+// The only time loop: forward and backward through time, either direction, ragged or not, for the rows of one thread.
+#pragma once
+#include "cells/elman.h"
+#include "cells/gru.h"
+#include "cells/lstm.h"
+
+namespace slimrnn {
+namespace SLIMRNN_ISA {
+
+template <class T> Cell<T> find_cell(const slimrnn_scan &s) {
+    switch (s.cell) {
+        case SLIMRNN_TANH: return {1, Elman<T, Tanh>::forward, Elman<T, Tanh>::backward};
+        case SLIMRNN_RELU: return {1, Elman<T, Relu>::forward, Elman<T, Relu>::backward};
+        case SLIMRNN_IDENTITY: return {1, Elman<T, Identity>::forward, Elman<T, Identity>::backward};
+        case SLIMRNN_MODRELU:
+            if (s.is_complex) return {1, ModRelu<T, true>::forward, ModRelu<T, true>::backward};
+            return {1, ModRelu<T, false>::forward, ModRelu<T, false>::backward};
+        case SLIMRNN_LSTM: return {4, Lstm<T>::forward, Lstm<T>::backward};
+        case SLIMRNN_GRU_AFTER: return {3, GruAfter<T>::forward, GruAfter<T>::backward};
+        case SLIMRNN_GRU_BEFORE: return {3, GruBefore<T>::forward, GruBefore<T>::backward};
+        default: return {0, nullptr, nullptr};
+    }
+}
+
+// The memory of one thread, carved from one piece.
+template <class T> struct Workspace {
+    T *at;
+    T *take(int64_t count) {
+        T *mine = at;
+        at += round_up(count, lanes<T>);
+        return mine;
+    }
+    static int64_t size(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
+        int64_t most = 0;
+        for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows));
+        return most + rows * s.width * (10 + s.gates) + 32 * lanes<T>;
+    }
+};
+
+template <class T> class TimeLoop {
+    const slimrnn_scan &s;
+    const Cell<T> cell;
+    const int64_t first, rows, width, row_gates;
+    Workspace<T> memory;
+    const int64_t block;  // numbers of a state of these rows
+    Recurrence<T> map;
+
+    const T *in(const void *p, int64_t t, int64_t per_row) const {
+        return static_cast<const T *>(p) + (t * s.batch + first) * per_row;
+    }
+    T *out(void *p, int64_t t, int64_t per_row) const {
+        return static_cast<T *>(p) + (t * s.batch + first) * per_row;
+    }
+    bool valid(int64_t t, int64_t r) const { return !s.lengths || t < s.lengths[first + r]; }
+    int64_t time_of(int64_t step) const { return s.reverse ? s.time - 1 - step : step; }
+
+  public:
+    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, int64_t first, int64_t rows, T *workspace)
+        : s(scan), cell(find_cell<T>(scan)), first(first), rows(rows), width(scan.width),
+          row_gates(scan.gates * scan.width), memory{workspace}, block(rows * scan.width) {
+        map.terms = terms;
+        map.count = s.term_count;
+        map.rows = rows;
+        map.width = width;
+        map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
+        map.masked = memory.take(block);
+        int64_t most = 0;
+        for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows));
+        map.scratch = memory.take(most);
+    }
+
+    void forward() {
+        Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
+                     memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr};
+        T *gates = memory.take(rows * row_gates), *h[2] = {memory.take(block), memory.take(block)},
+          *c[2] = {memory.take(block), memory.take(block)};
+        step.h_before = in(s.state, 0, width);
+        step.c_before = s.states == 2 ? in(s.state, 1, width) : nullptr;
+        for (int64_t k = 0; k < s.time; k++) {
+            const int64_t t = time_of(k);
+            step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : gates;
+            memcpy(step.gates, in(s.wx, t, row_gates), sizeof(T) * rows * row_gates);
+            if (k + 1 < s.time) prefetch(in(s.wx, time_of(k + 1), row_gates), rows * row_gates);
+            step.h = s.lengths ? h[k % 2] : out(s.out, t, width);
+            step.c = s.cell_history && !s.lengths ? out(s.cell_history, t, width) : c[k % 2];
+            cell.forward(step);
+            if (s.lengths) keep_ended(step, t);
+            step.h_before = step.h;
+            step.c_before = step.c;
+        }
+        memcpy(out(s.last, 0, width), step.h_before, sizeof(T) * block);
+        if (s.states == 2) memcpy(out(s.last, 1, width), step.c_before, sizeof(T) * block);
+    }
+
+    void backward(int thread) {
+        T *d_own = static_cast<T *>(s.d_own) + (s.own ? thread * width * (s.cell == SLIMRNN_LSTM ? 3 : 1) : 0);
+        Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
+                     memory.take(block), nullptr, memory.take(block), nullptr, nullptr, d_own};
+        T *d_h = memory.take(block), *before = memory.take(block);
+        T *ended[2] = {memory.take(block), memory.take(block)};
+        T *h_local = memory.take(block), *c_local = memory.take(block);
+        memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
+        if (s.states == 2) memcpy(step.d_c, in(s.d_last, 1, width), sizeof(T) * block);
+        for (int64_t k = s.time - 1; k >= 0; k--) {
+            const int64_t t = time_of(k);
+            const T *d_out = in(s.d_out, t, width);
+            for (int64_t r = 0; r < rows; r++)
+                if (valid(t, r))
+                    for (int64_t i = r * width; i < (r + 1) * width; i++) d_h[i] += d_out[i];
+            step.gates = out(s.gate_history, t, row_gates);
+            step.d_gates = out(s.d_wx, t, row_gates);
+            step.h = out(s.out, t, width);
+            step.c = s.states == 2 ? out(s.cell_history, t, width) : nullptr;
+            step.h_before = state_before(k, s.out, 0, h_local);
+            step.c_before = s.states == 2 ? state_before(k, s.cell_history, 1, c_local) : nullptr;
+            if (k > 0) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
+            if (s.lengths) set_aside_ended(t, d_h, s.states == 2 ? step.d_c : nullptr, ended);
+            step.d_h = d_h;
+            step.d_h_before = before;
+            memset(before, 0, sizeof(T) * block);
+            cell.backward(step);
+            if (s.lengths) pass_ended(step, t, ended);
+            std::swap(d_h, before);
+        }
+        memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
+        if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
+    }
+
+  private:
+    static void prefetch(const T *p, int64_t count) {
+        for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, 0, 2);
+    }
+    // Sequences that have ended keep their state and put out zero.
+    void keep_ended(Step<T> &step, int64_t t) const {
+        T *to = out(s.out, t, width), *cells = s.cell_history ? out(s.cell_history, t, width) : nullptr;
+        for (int64_t r = 0; r < rows; r++) {
+            const size_t bytes = sizeof(T) * width;
+            if (valid(t, r)) {
+                memcpy(to + r * width, step.h + r * width, bytes);
+            } else {
+                memset(to + r * width, 0, bytes);
+                memcpy(step.h + r * width, step.h_before + r * width, bytes);
+                if (step.c_before) memcpy(step.c + r * width, step.c_before + r * width, bytes);
+            }
+            if (!cells) continue;
+            if (valid(t, r))
+                memcpy(cells + r * width, step.c + r * width, bytes);
+            else
+                memset(cells + r * width, 0, bytes);
+        }
+    }
+    // On the way back the cell sees no gradient of a sequence that has ended: it goes past the step unchanged.
+    void set_aside_ended(int64_t t, T *d_h, T *d_c, T *const *aside) const {
+        const size_t bytes = sizeof(T) * width;
+        for (int64_t r = 0; r < rows; r++)
+            for (T *d : {d_h, d_c})
+                if (d && !valid(t, r)) {
+                    memcpy(aside[d == d_c] + r * width, d + r * width, bytes);
+                    memset(d + r * width, 0, bytes);
+                }
+    }
+    void pass_ended(Step<T> &step, int64_t t, T *const *aside) const {
+        const size_t bytes = sizeof(T) * width;
+        for (int64_t r = 0; r < rows; r++)
+            if (!valid(t, r)) {
+                memset(step.d_gates + r * row_gates, 0, sizeof(T) * row_gates);
+                memcpy(step.d_h_before + r * width, aside[0] + r * width, bytes);
+                if (s.states == 2) memcpy(step.d_c + r * width, aside[1] + r * width, bytes);
+            }
+    }
+    // The state before step k: the previous output where there was one, else the initial state.
+    const T *state_before(int64_t k, const void *history, int which, T *local) const {
+        const T *start = in(s.state, which, width);
+        if (k == 0) return start;
+        const int64_t t = time_of(k - 1);
+        const T *previous = in(history, t, width);
+        if (!s.lengths) return previous;
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(local + r * width, (valid(t, r) ? previous : start) + r * width, sizeof(T) * width);
+        return local;
+    }
+};
+
+}  // namespace SLIMRNN_ISA
+}  // namespace slimrnn

@@ -1,0 +1,105 @@
+"""The native library: found beside the package, loaded once, every call checked."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
+from functools import cache
+from pathlib import Path
+
+import slimrnn
+
+ABI = 1
+STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
+
+
+class TermStruct(ctypes.Structure):
+    """slimrnn_term"""
+
+    _fields_ = (
+        *((name, c_int32) for name in ("kind", "gates", "size", "is_complex", "count", "shared")),
+        ("sizes", POINTER(c_int64)),
+        ("data", POINTER(c_void_p)),
+        ("gradient", POINTER(c_void_p)),
+    )
+
+
+class ScanStruct(ctypes.Structure):
+    """slimrnn_scan"""
+
+    _fields_ = (
+        *((n, c_int32) for n in ("dtype", "cell", "is_complex", "gates", "states", "reverse", "threads", "term_count")),
+        *((name, c_int64) for name in ("time", "batch", "width")),
+        ("terms", POINTER(TermStruct)),
+        *((name, c_void_p) for name in ("wx", "state", "own", "mask", "lengths")),
+        *((name, c_void_p) for name in ("out", "gate_history", "cell_history", "last")),
+        *((name, c_void_p) for name in ("d_out", "d_last", "d_wx", "d_state", "d_own")),
+    )
+
+
+@cache
+def native_library() -> ctypes.CDLL | None:
+    """The loaded library, or None where the package was installed without one (see `missing_reason`)."""
+    found = _load()
+    return None if isinstance(found, str) else found
+
+
+@cache
+def missing_reason() -> str:
+    """Why there is no native library."""
+    found = _load()
+    return found if isinstance(found, str) else ""
+
+
+@cache
+def _load() -> ctypes.CDLL | str:
+    places = [Path(folder) for folder in slimrnn.__path__]
+    files = [file for folder in places for file in sorted(folder.glob("libslimrnn.*")) if file.suffix in {".so", ".dylib"}]
+    if not files:
+        return "the package was installed without a C++ compiler (install g++ or clang++, then reinstall slimrnn)"
+    try:
+        lib = ctypes.CDLL(str(files[0]))
+    except OSError as error:
+        return f"{files[0].name} could not be loaded: {error}"
+    _declare(lib)
+    if lib.slimrnn_abi() != ABI:
+        return f"{files[0].name} has interface version {lib.slimrnn_abi()}, expected {ABI}: reinstall slimrnn"
+    wanted = os.environ.get("SLIMRNN_ISA")
+    if wanted and lib.slimrnn_use_isa(wanted.encode()):
+        available = ", ".join(instruction_sets(lib))
+        raise ValueError(f"expected SLIMRNN_ISA to be one of {available}, got {wanted!r}")
+    return lib
+
+
+def _declare(lib: ctypes.CDLL) -> None:
+    lib.slimrnn_abi.argtypes = []
+    lib.slimrnn_isa.argtypes = [c_int32]
+    lib.slimrnn_isa.restype = c_char_p
+    lib.slimrnn_use_isa.argtypes = [c_char_p]
+    for name in ("slimrnn_forward", "slimrnn_backward"):
+        getattr(lib, name).argtypes = [POINTER(ScanStruct)]
+    lib.slimrnn_gradient.argtypes = [
+        POINTER(TermStruct),
+        *(c_int32, c_int32, c_int64),
+        *(c_void_p, c_int64, c_void_p, c_int64),
+        *(c_int32, c_int32),
+    ]
+    for name in ("slimrnn_abi", "slimrnn_use_isa", "slimrnn_forward", "slimrnn_backward", "slimrnn_gradient"):
+        getattr(lib, name).restype = c_int32
+
+
+def instruction_sets(lib: ctypes.CDLL) -> list[str]:
+    """The instruction sets of the build that this machine has, best first."""
+    names: list[str] = []
+    while (name := lib.slimrnn_isa(len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+def check(status: int) -> None:
+    """Raise for a status other than 0."""
+    if status == 2:
+        raise MemoryError("the native core ran out of memory")
+    if status:
+        raise RuntimeError(f"the native core failed: {STATUS.get(status, f'status {status}')}")
