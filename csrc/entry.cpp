@@ -1,6 +1,7 @@
 // The C interface: checks, the choice of an instruction set, and one thread per slice of the batch.
 #include "kernels.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,9 @@
 #include <system_error>
 #include <thread>
 #include <vector>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace {
 
@@ -69,6 +73,24 @@ int share(int64_t total, int threads, const std::function<int(int, int64_t, int6
     return SLIMRNN_OK;
 }
 
+// Fresh memory costs a page fault for every 4 KiB that is first written; in large pages, a few for the whole tensor.
+void prefer_large_pages(void *memory, int64_t bytes) {
+#ifdef __linux__
+    const uintptr_t page = uintptr_t(1) << 21, from = (uintptr_t(memory) + page - 1) & ~(page - 1);
+    const uintptr_t until = (uintptr_t(memory) + uintptr_t(bytes)) & ~(page - 1);
+    if (memory && until > from) madvise(reinterpret_cast<void *>(from), until - from, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+void prefer_large_pages(const slimrnn_scan &s, bool forward) {
+    const int64_t row = s.time * s.batch * s.width * (s.dtype == SLIMRNN_F64 ? 8 : 4);
+    if (!forward) return prefer_large_pages(s.d_wx, row * s.gates);
+    prefer_large_pages(s.out, row);
+    prefer_large_pages(s.gate_history, row * s.gates);
+    prefer_large_pages(s.state_history, row);
+}
+
 bool term_is_sound(const slimrnn_term &t) {
     if (t.kind < SLIMRNN_BLOCK || t.kind > SLIMRNN_KRONECKER || t.gates < 1 || t.size < 1 || !t.data) return false;
     if (t.kind == SLIMRNN_BLOCK) return t.count >= 1 && t.size % t.count == 0 && t.data[0];
@@ -92,18 +114,22 @@ bool is_sound(const slimrnn_scan *s, bool forward) {
         const slimrnn_term &t = s->terms[k];
         if (!term_is_sound(t) || t.gates != s->gates || int64_t(t.size) * (t.is_complex ? 2 : 1) != s->width) return false;
     }
-    if (forward) return s->wx && s->last;
-    return s->gate_history && (!s->own || s->d_own) && s->d_out && s->d_last && s->d_wx && s->d_state && (s->states == 1 || s->cell_history);
+    const bool needs_history = s->states == 2 || s->is_complex;
+    if (s->gate_history && needs_history && !s->state_history) return false;
+    if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
+    return s->gate_history && (!s->own || s->d_own) && s->d_out && s->d_last && s->d_wx && s->d_state;
 }
 
 int run(const slimrnn_scan *s, bool forward) {
     if (!is_sound(s, forward)) return SLIMRNN_BAD_ARGUMENT;
     if (s->batch == 0) return SLIMRNN_OK;
+    prefer_large_pages(*s, forward);
     const Kernels *k = kernels();
     int status;
     void *packed = k->pack(s->terms, s->term_count, s->dtype, &status);
     if (!packed) return status;
-    status = share(s->batch, s->threads, [&](int thread, int64_t first, int64_t rows) {
+    if (forward && s->u) status = k->pack_input(packed, s);
+    if (!status) status = share(s->batch, s->threads, [&](int thread, int64_t first, int64_t rows) {
         return forward ? k->forward(s, packed, first, rows) : k->backward(s, packed, first, rows, thread);
     });
     k->release(packed);

@@ -35,7 +35,7 @@ struct Pack {
     int dtype, count;
     Term<float> *single[most_terms];
     Term<double> *twice[most_terms];
-    void *memory;
+    void *memory, *input;
 };
 template <class T> Term<T> **terms_of(Pack *p);
 template <> Term<float> **terms_of(Pack *p) { return p->single; }
@@ -66,13 +66,14 @@ void release(void *packed) {
         delete pack->twice[k];
     }
     free(pack->memory);
+    free(pack->input);
     delete pack;
 }
 
 void *pack(const slimrnn_term *terms, int count, int dtype, int *status) {
     *status = SLIMRNN_BAD_ARGUMENT;
     if (count < 1 || count > most_terms) return nullptr;
-    Pack *made = new (std::nothrow) Pack{dtype, count, {}, {}, nullptr};
+    Pack *made = new (std::nothrow) Pack{dtype, count, {}, {}, nullptr, nullptr};
     if (!made) {
         *status = SLIMRNN_NO_MEMORY;
         return nullptr;
@@ -83,11 +84,24 @@ void *pack(const slimrnn_term *terms, int count, int dtype, int *status) {
     return nullptr;
 }
 
+template <class T> int fill_input(Pack *pack, const slimrnn_scan &s) {
+    Packed<T> p{s.input_size, s.gates * s.width, nullptr};
+    p.data = static_cast<T *>(pack->input = aligned(p.size() * int64_t(sizeof(T))));
+    if (!p.data) return SLIMRNN_NO_MEMORY;
+    const T *u = static_cast<const T *>(s.u);
+    p.pack([&](int64_t k, int64_t j) { return u[j * s.input_size + k]; });
+    return SLIMRNN_OK;
+}
+int pack_input(void *packed, const slimrnn_scan *s) {
+    Pack *pack = static_cast<Pack *>(packed);
+    return pack->dtype == SLIMRNN_F64 ? fill_input<double>(pack, *s) : fill_input<float>(pack, *s);
+}
+
 template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, int thread, bool forward) {
     Term<T> **terms = terms_of<T>(pack);
     T *workspace = static_cast<T *>(aligned(Workspace<T>::size(s, terms, rows) * int64_t(sizeof(T))));
     if (!workspace) return SLIMRNN_NO_MEMORY;
-    TimeLoop<T> loop(s, terms, first, rows, workspace);
+    TimeLoop<T> loop(s, terms, static_cast<T *>(pack->input), first, rows, workspace);
     if (forward)
         loop.forward();
     else
@@ -144,7 +158,7 @@ void deliver(void *packed, const void *sums, int first, int last) {
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,          SLIMRNN_ISA::release,  SLIMRNN_ISA::forward,
+    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,          SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release, SLIMRNN_ISA::forward,
     SLIMRNN_ISA::backward,     SLIMRNN_ISA::gradient_size, SLIMRNN_ISA::gradient, SLIMRNN_ISA::deliver,
 };
 

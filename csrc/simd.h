@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 #define SLIMRNN_ISA avx512
@@ -78,6 +81,21 @@ template <class T> inline Vec<T> square_root(Vec<T> v) {
     Vec<T> r;
     for (int j = 0; j < lanes<T>; j++) r[j] = std::sqrt(v[j]);
     return r;
+}
+
+// 1/√x; infinite at zero. In single precision an estimate and Newton steps, which is several times faster.
+inline Vec<double> inverse_root(Vec<double> x) { return 1.0 / square_root<double>(x); }
+inline Vec<float> inverse_root(Vec<float> x) {
+#if defined(__AVX512F__)
+    Vec<float> y = (Vec<float>)_mm512_maskz_rsqrt14_ps(0xffff, (__m512)x);
+    return y * (1.5f - 0.5f * x * y * y);
+#elif defined(__AVX2__)
+    Vec<float> y = (Vec<float>)_mm256_rsqrt_ps((__m256)x);
+    y = y * (1.5f - 0.5f * x * y * y);
+    return y * (1.5f - 0.5f * x * y * y);
+#else
+    return 1.0f / square_root<float>(x);
+#endif
 }
 
 // e^x = 2^k (1 + p) with p = e^r − 1, |r| <= ln2 / 2. A NaN passes through p.

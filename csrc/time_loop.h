@@ -43,6 +43,7 @@ template <class T> class TimeLoop {
     const int64_t first, rows, width, row_gates;
     Workspace<T> memory;
     const int64_t block;  // numbers of a state of these rows
+    const Packed<T> input;
     Recurrence<T> map;
 
     const T *in(const void *p, int64_t t, int64_t per_row) const {
@@ -55,9 +56,10 @@ template <class T> class TimeLoop {
     int64_t time_of(int64_t step) const { return s.reverse ? s.time - 1 - step : step; }
 
   public:
-    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, int64_t first, int64_t rows, T *workspace)
+    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, T *input, int64_t first, int64_t rows, T *workspace)
         : s(scan), cell(find_cell<T>(scan)), first(first), rows(rows), width(scan.width),
-          row_gates(scan.gates * scan.width), memory{workspace}, block(rows * scan.width) {
+          row_gates(scan.gates * scan.width), memory{workspace}, block(rows * scan.width),
+          input{scan.input_size, row_gates, input} {
         map.terms = terms;
         map.count = s.term_count;
         map.rows = rows;
@@ -74,17 +76,20 @@ template <class T> class TimeLoop {
                      memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr};
         T *gates = memory.take(rows * row_gates), *h[2] = {memory.take(block), memory.take(block)},
           *c[2] = {memory.take(block), memory.take(block)};
+        T *h_history = static_cast<T *>(s.is_complex ? s.state_history : s.out);
+        T *c_history = static_cast<T *>(s.is_complex ? nullptr : s.state_history);
         step.h_before = in(s.state, 0, width);
         step.c_before = s.states == 2 ? in(s.state, 1, width) : nullptr;
         for (int64_t k = 0; k < s.time; k++) {
             const int64_t t = time_of(k);
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : gates;
-            memcpy(step.gates, in(s.wx, t, row_gates), sizeof(T) * rows * row_gates);
-            if (k + 1 < s.time) prefetch(in(s.wx, time_of(k + 1), row_gates), rows * row_gates);
-            step.h = s.lengths ? h[k % 2] : out(s.out, t, width);
-            step.c = s.cell_history && !s.lengths ? out(s.cell_history, t, width) : c[k % 2];
+            begin(step.gates, t);
+            if (!s.u && k + 1 < s.time) prefetch(in(s.x, time_of(k + 1), row_gates), rows * row_gates);
+            step.h = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
+            step.c = s.lengths || !c_history ? c[k % 2] : out(c_history, t, width);
             cell.forward(step);
-            if (s.lengths) keep_ended(step, t);
+            if (s.lengths) keep_ended(step, t, h_history, c_history);
+            if (s.is_complex) show(step.h, t);
             step.h_before = step.h;
             step.c_before = step.c;
         }
@@ -99,20 +104,19 @@ template <class T> class TimeLoop {
         T *d_h = memory.take(block), *before = memory.take(block);
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
+        void *h_history = s.is_complex ? s.state_history : s.out;
         memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
         if (s.states == 2) memcpy(step.d_c, in(s.d_last, 1, width), sizeof(T) * block);
         for (int64_t k = s.time - 1; k >= 0; k--) {
             const int64_t t = time_of(k);
-            const T *d_out = in(s.d_out, t, width);
             for (int64_t r = 0; r < rows; r++)
-                if (valid(t, r))
-                    for (int64_t i = r * width; i < (r + 1) * width; i++) d_h[i] += d_out[i];
+                if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
             step.gates = out(s.gate_history, t, row_gates);
             step.d_gates = out(s.d_wx, t, row_gates);
-            step.h = out(s.out, t, width);
-            step.c = s.states == 2 ? out(s.cell_history, t, width) : nullptr;
-            step.h_before = state_before(k, s.out, 0, h_local);
-            step.c_before = s.states == 2 ? state_before(k, s.cell_history, 1, c_local) : nullptr;
+            step.h = out(h_history, t, width);
+            step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
+            step.h_before = state_before(k, h_history, 0, h_local);
+            step.c_before = s.states == 2 ? state_before(k, s.state_history, 1, c_local) : nullptr;
             if (k > 0) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
             if (s.lengths) set_aside_ended(t, d_h, s.states == 2 ? step.d_c : nullptr, ended);
             step.d_h = d_h;
@@ -127,26 +131,52 @@ template <class T> class TimeLoop {
     }
 
   private:
+    // The gates before the recurrent product: U x + b.
+    void begin(T *gates, int64_t t) const {
+        if (!s.u) {
+            memcpy(gates, in(s.x, t, row_gates), sizeof(T) * rows * row_gates);
+            return;
+        }
+        for (int64_t r = 0; r < rows; r++)
+            if (s.bias)
+                memcpy(gates + r * row_gates, s.bias, sizeof(T) * row_gates);
+            else
+                memset(gates + r * row_gates, 0, sizeof(T) * row_gates);
+        multiply(rows, in(s.x, t, s.input_size), s.input_size, input, gates, row_gates);
+    }
+    // A complex output is shown as real parts and imaginary parts side by side.
+    void show(const T *h, int64_t t) const {
+        T *to = out(s.out, t, width);
+        for (int64_t r = 0; r < rows; r++, h += width, to += width)
+            if (valid(t, r))
+                for (int64_t i = 0; i < width / 2; i++) to[i] = h[2 * i], to[width / 2 + i] = h[2 * i + 1];
+            else
+                memset(to, 0, sizeof(T) * width);
+    }
+    void add_shown(T *d_h, const T *d_out) const {
+        if (s.is_complex)
+            for (int64_t i = 0; i < width / 2; i++) d_h[2 * i] += d_out[i], d_h[2 * i + 1] += d_out[width / 2 + i];
+        else
+            for (int64_t i = 0; i < width; i++) d_h[i] += d_out[i];
+    }
     static void prefetch(const T *p, int64_t count) {
         for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, 0, 2);
     }
-    // Sequences that have ended keep their state and put out zero.
-    void keep_ended(Step<T> &step, int64_t t) const {
-        T *to = out(s.out, t, width), *cells = s.cell_history ? out(s.cell_history, t, width) : nullptr;
+    // Sequences that have ended keep their state; their history is zero.
+    void keep_ended(Step<T> &step, int64_t t, T *h_history, T *c_history) const {
+        keep_ended(step.h, step.h_before, t, h_history);
+        if (step.c_before) keep_ended(step.c, step.c_before, t, c_history);
+    }
+    void keep_ended(T *now, const T *before, int64_t t, T *history) const {
+        const size_t bytes = sizeof(T) * width;
         for (int64_t r = 0; r < rows; r++) {
-            const size_t bytes = sizeof(T) * width;
-            if (valid(t, r)) {
-                memcpy(to + r * width, step.h + r * width, bytes);
-            } else {
-                memset(to + r * width, 0, bytes);
-                memcpy(step.h + r * width, step.h_before + r * width, bytes);
-                if (step.c_before) memcpy(step.c + r * width, step.c_before + r * width, bytes);
+            T *to = history ? out(history, t, width) + r * width : nullptr;
+            if (!valid(t, r)) {
+                memcpy(now + r * width, before + r * width, bytes);
+                if (to) memset(to, 0, bytes);
+            } else if (to) {
+                memcpy(to, now + r * width, bytes);
             }
-            if (!cells) continue;
-            if (valid(t, r))
-                memcpy(cells + r * width, step.c + r * width, bytes);
-            else
-                memset(cells + r * width, 0, bytes);
         }
     }
     // On the way back the cell sees no gradient of a sequence that has ended: it goes past the step unchanged.

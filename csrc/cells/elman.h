@@ -33,17 +33,27 @@ template <class T, template <class> class F> struct Elman {
 
 // modReLU(z) = z/|z| · max(|z| + b, 0). Radially the gradient passes unchanged, across it shrinks by (|z| + b)/|z|.
 template <class T, bool COMPLEX> struct ModRelu {
-    static Vec<T> modulus(Vec<T> z) {
-        if (!COMPLEX) return magnitude<T>(z);
+    // z/|z| and |z| + b; a z whose square vanishes in this precision counts as zero.
+    static void split(Vec<T> z, Vec<T> bias, Vec<T> &unit, Vec<T> &size, Vec<T> &inverse) {
+        if (!COMPLEX) {
+            unit = z < T(0) ? fill(T(-1)) : z > T(0) ? fill(T(1)) : z;
+            size = magnitude<T>(z) + bias;
+            inverse = Vec<T>{};  // nothing lies across
+            return;
+        }
         Vec<T> squares = z * z;
-        return square_root<T>(squares + swap_pairs<T>(squares));
+        squares += swap_pairs<T>(squares);
+        const T least = sizeof(T) == 4 ? T(1e-37) : T(1e-300);
+        inverse = squares < least ? Vec<T>{} : inverse_root(squares);
+        unit = z * inverse;
+        size = squares * inverse + bias;
     }
     static void forward(Step<T> &s) {
         s.map.apply(s.h_before, s.gates, s.width, 0, 1);
         for (int64_t r = 0; r < s.rows; r++)
             each_vector<T>(s.width, [&](int64_t i, auto n) {
-                Vec<T> z = n.get(s.gates + r * s.width + i), size = modulus(z), grown = size + n.get(s.own + i);
-                Vec<T> unit = size == T(0) ? Vec<T>{} : z / size;
+                Vec<T> unit, grown, inverse;
+                split(n.get(s.gates + r * s.width + i), n.get(s.own + i), unit, grown, inverse);
                 n.put(s.h + r * s.width + i, grown < T(0) ? Vec<T>{} : unit * grown);
             });
     }
@@ -51,16 +61,16 @@ template <class T, bool COMPLEX> struct ModRelu {
         for (int64_t r = 0; r < s.rows; r++)
             each_vector<T>(s.width, [&](int64_t i, auto n) {
                 int64_t at = r * s.width + i;
-                Vec<T> z = n.get(s.gates + at), size = modulus(z), grown = size + n.get(s.own + i), d = n.get(s.d_h + at);
-                Vec<T> unit = size == T(0) ? Vec<T>{} : z / size;
+                Vec<T> unit, grown, inverse, d = n.get(s.d_h + at);
+                split(n.get(s.gates + at), n.get(s.own + i), unit, grown, inverse);
                 Vec<T> along = unit * d;
                 if (COMPLEX) along = along + swap_pairs<T>(along);
                 // A complex unit's bias stands in both lanes, so each lane gets half of its gradient.
                 Vec<T> d_bias = grown > T(0) ? along * T(COMPLEX ? 0.5 : 1) : Vec<T>{};
                 add_to<T>(s.d_own + i, n, d_bias);
                 Vec<T> radial = unit * along;
-                Vec<T> across = size == T(0) ? Vec<T>{} : (d - radial) * (grown / size);
-                n.put(s.d_gates + at, grown > T(0) ? (COMPLEX ? radial + across : radial) : Vec<T>{});
+                Vec<T> across = (d - radial) * (grown * inverse);
+                n.put(s.d_gates + at, grown > T(0) ? radial + across : Vec<T>{});
             });
         s.map.adjoint(s.d_gates, s.width, s.d_h_before, 0, 1);
     }

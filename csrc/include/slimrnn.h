@@ -46,16 +46,18 @@ typedef struct {
 
 typedef struct {
     int32_t dtype, cell, is_complex, gates, states, reverse, threads, term_count;
-    int64_t time, batch, width;
+    int64_t time, batch, width, input_size;
     const slimrnn_term *terms;
-    const void *wx;          /* (time, batch, gates, width): input products with bias */
+    const void *x;           /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
+    const void *u;           /* (gates, width, input_size) or null */
+    const void *bias;        /* (gates, width) or null; goes with u */
     const void *state;       /* (states, batch, width) */
     const void *own;         /* modReLU (width): bias; LSTM (3, width) or null: peepholes; GRU_AFTER (width) or null */
     const void *mask;        /* (batch, width) or null: factors on h before every product */
     const int64_t *lengths;  /* (batch) or null */
-    void *out;               /* (time, batch, width) */
+    void *out;               /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
     void *gate_history;      /* (time, batch, gates, width) or null: keep none */
-    void *cell_history;      /* LSTM: (time, batch, width) or null, together with gate_history */
+    void *state_history;     /* together with gate_history, (time, batch, width): LSTM: c; complex: h in pairs */
     void *last;              /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_wx, *d_state;       /* backward: gradients going out */

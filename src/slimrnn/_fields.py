@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 _COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64, torch.float64: torch.complex128}
 
@@ -14,3 +15,13 @@ def field_dtype(real: torch.dtype, complex: bool) -> torch.dtype:
     if real not in _COMPLEX:
         raise TypeError(f"expected float16, float32 or float64 for a complex state, got {real}")
     return _COMPLEX[real]
+
+
+def side_by_side(h: Tensor) -> Tensor:
+    """Real parts, then imaginary parts, along the last axis; a real tensor as it is."""
+    return torch.view_as_real(h).mT.flatten(-2) if h.is_complex() else h
+
+
+def from_pairs(t: Tensor) -> Tensor:
+    """(..., 2n) real numbers as (..., n) complex ones."""
+    return torch.view_as_complex(t.reshape(*t.shape[:-1], -1, 2))

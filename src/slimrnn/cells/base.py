@@ -41,8 +41,8 @@ class Cell(nn.Module):
         """What is added to the input product of every step, (G, H)."""
         return self.bias
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
-        """One time step; wx is U x_t + b."""
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+        """One time step; wx is U x_t + b. `own` stands in for `native_parameters()`."""
         raise NotImplementedError(f"{type(self).__name__} does not define step")
 
     @property

@@ -52,10 +52,10 @@ class ElmanCell(Cell):
             return None
         return torch.view_as_complex(self.bias) if self.complex else self.bias
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
         z = (wx_BGH + matvec(state[0]))[..., 0, :]
         if self.nonlinearity == "modrelu":
-            return (modrelu(z, None if self.bias is None else self.bias[0]),)
+            return (modrelu(z, self.native_parameters() if own is None else own),)
         return (NONLINEARITIES[self.nonlinearity](z),)
 
     @property

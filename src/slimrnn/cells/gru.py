@@ -43,18 +43,19 @@ class GRUCell(Cell):
             with torch.no_grad():
                 self.bias[1] = update_bias
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
         (h,) = state
+        # Unbound, not sliced: inductor of torch 2.13 gets the gradients of the sliced form wrong.
+        x_r, x_u, x_n = wx_BGH.unbind(-2)
         if self.reset == "after":
-            wh_BGH = matvec(h)
-            r, u = torch.sigmoid(wx_BGH[..., :2, :] + wh_BGH[..., :2, :]).unbind(-2)
-            inner = wh_BGH[..., 2, :]
-            if self.recurrent_bias is not None:
-                inner = inner + self.recurrent_bias
-            n = torch.tanh(wx_BGH[..., 2, :] + r * inner)
+            w_r, w_u, w_n = matvec(h).unbind(-2)
+            inner = self.recurrent_bias if own is None else own
+            r, u = torch.sigmoid(x_r + w_r), torch.sigmoid(x_u + w_u)
+            n = torch.tanh(x_n + r * (w_n if inner is None else w_n + inner))
         else:
-            r, u = torch.sigmoid(wx_BGH[..., :2, :] + matvec(h, slice(0, 2))).unbind(-2)
-            n = torch.tanh(wx_BGH[..., 2, :] + matvec(r * h, slice(2, 3))[..., 0, :])
+            w_r, w_u = matvec(h, slice(0, 2)).unbind(-2)
+            r, u = torch.sigmoid(x_r + w_r), torch.sigmoid(x_u + w_u)
+            n = torch.tanh(x_n + matvec(r * h, slice(2, 3)).squeeze(-2))
         return (n + u * (h - n),)
 
     @property

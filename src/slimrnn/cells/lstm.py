@@ -37,15 +37,16 @@ class LSTMCell(Cell):
             with torch.no_grad():
                 self.bias[1] = forget_bias
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
         h, c = state
+        peephole = self.peephole if own is None else own
         i, f, g, o = (wx_BGH + matvec(h)).unbind(-2)
-        if self.peephole is not None:
-            i = i + self.peephole[0] * c
-            f = f + self.peephole[1] * c
+        if peephole is not None:
+            i = i + peephole[0] * c
+            f = f + peephole[1] * c
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        if self.peephole is not None:
-            o = o + self.peephole[2] * c
+        if peephole is not None:
+            o = o + peephole[2] * c
         return torch.sigmoid(o) * torch.tanh(c), c
 
     @property

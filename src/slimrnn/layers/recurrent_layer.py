@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from slimrnn._fields import field_dtype
+from slimrnn._fields import field_dtype, from_pairs, side_by_side
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
+from slimrnn.ops.terms import NativeTerm
 from slimrnn.structures import Dense, Structure
 from slimrnn.structures.base import ALL
+from slimrnn.structures.dense import DenseMap
 
 
 class RecurrentLayer(nn.Module):
@@ -57,7 +59,7 @@ class RecurrentLayer(nn.Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if native_library() is None:  # pickled where there was one
+        if native_library() is None:  # it was pickled where there was one
             self.backend = "reference"
 
     def initial_state(self, batch: int) -> State:
@@ -73,25 +75,78 @@ class RecurrentLayer(nn.Module):
     def forward(
         self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
     ) -> tuple[Tensor, State]:
-        """Outputs (T, B, H), complex where the state is, and the last state."""
+        """Outputs (T, B, H), of a complex state (T, B, 2H): real and imaginary parts side by side; and the last state."""
         x_mask, h_mask = self._dropout_masks(x_TBI)
-        wx_TBGH = self._input_product(x_TBI if x_mask is None else x_TBI * x_mask)
-        name = self.cell.native_name
-        if self.backend == "native" and name and native.can_serve(wx_TBGH):
-            terms = self.recurrent.native_terms()
-            if terms is not None:
-                own = self.cell.native_parameters()
-                return native.scan(name, own, terms, wx_TBGH, state, h_mask, lengths_B, reverse)
-        return reference.scan(self.cell, self._recurrence(h_mask), wx_TBGH, state, lengths_B, reverse)
+        if x_mask is not None:
+            x_TBI = x_TBI * x_mask
+        if self.backend == "native" and native.can_serve(x_TBI):
+            terms, name = self.recurrent.native_terms(), self.cell.native_name
+            if terms is not None and name is not None:
+                return self._native(name, terms, x_TBI, state, h_mask, lengths_B, reverse)
+        wx_TBGH = self._input_product(x_TBI)
+        output, last = reference.scan(self.cell.step, self._recurrence(h_mask), wx_TBGH, state, lengths_B, reverse)
+        return side_by_side(output), last
+
+    def _native(
+        self,
+        name: str,
+        terms: list[NativeTerm],
+        x: Tensor,
+        state: State,
+        h_mask: Tensor | None,
+        lengths_B: Tensor | None,
+        reverse: bool,
+    ) -> tuple[Tensor, State]:
+        own, u, bias = self.cell.native_parameters(), None, None
+        if isinstance(self.input, DenseMap):  # its product is taken in the time loop, step by step
+            (u,), bias = self.input.prepare(), self.cell.input_bias()
+        else:
+            x = self._input_product(x)
+        replay = None if torch.compiler.is_compiling() else self._replay
+        return native.scan(name, own, terms, x, u, bias, state, h_mask, lengths_B, reverse, replay)
+
+    def _replay(
+        self,
+        x: Tensor,
+        u: Tensor | None,
+        bias: Tensor | None,
+        state: Tensor,
+        own: Tensor | None,
+        weights: list[Tensor],
+        mask: Tensor | None,
+        lengths_B: Tensor | None,
+        reverse: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """The reference scan on the tensors of the native operator, for second derivatives: (output, last state).
+
+        There a complex number is a pair, and what stands for both of its parts stands twice."""
+        pairs = self.cell.complex
+        wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
+        wx = wx if bias is None else wx + bias
+        states = tuple(state.unbind(0))
+        if pairs:
+            wx, states = from_pairs(wx), tuple(map(from_pairs, states))
+            own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
+            mask = None if mask is None else mask[..., ::2]
+            weights = [torch.view_as_complex(w.contiguous()) for w in weights]
+        prepared = tuple(weights)
+
+        def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
+            return self.recurrent.matvec(h if mask is None else h * mask, gates, prepared)
+
+        def step(wx: Tensor, matvec: Matvec, before: State) -> State:
+            return self.cell.step(wx, matvec, before, own)
+
+        output, last = reference.scan(step, matvec, wx, states, lengths_B, reverse)
+        joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])
+        return side_by_side(output), joined
 
     def step(self, x_BI: Tensor, state: State) -> State:
         """One time step."""
         return self.cell.step(self._input_product(x_BI), self._recurrence(None), state)
 
     def _input_product(self, x: Tensor) -> Tensor:
-        wx = self.input.matvec(x.to(field_dtype(x.dtype, self.cell.complex)))
-        bias = self.cell.input_bias()
-        return wx if bias is None else wx + bias
+        return self.input.affine(x, self.cell.input_bias())
 
     def _recurrence(self, h_mask: Tensor | None) -> Matvec:
         prepared = self.recurrent.prepare()

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from slimrnn._fields import field_dtype
+from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers import torch_weights
 from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state
@@ -200,7 +200,7 @@ class RecurrentStack(nn.Module):
                 for direction in range(self.num_directions):
                     k = depth * self.num_directions + direction
                     h_TBH, state = self.layer(k)(x_TBI, states[k], lengths, reverse=direction == 1)
-                    outputs += [h_TBH.real, h_TBH.imag] if h_TBH.is_complex() else [h_TBH]
+                    outputs.append(h_TBH)
                     last.append(state)
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
                 x_TBI = output + x_TBI if self.residual and depth else output
@@ -225,8 +225,7 @@ class RecurrentStack(nn.Module):
                 if depth:
                     x = functional.dropout(x, self.dropout, self.training)
                 states[depth] = self.layer(depth).step(x, states[depth])
-                h = states[depth][0]
-                output = torch.cat([h.real, h.imag], -1) if h.is_complex() else h
+                output = side_by_side(states[depth][0])
                 x = output + x if self.residual and depth else output
         return (x if batched else x.squeeze(0)), self._join(states, batched)
 

@@ -30,10 +30,10 @@ class ScanStruct(ctypes.Structure):
 
     _fields_ = (
         *((n, c_int32) for n in ("dtype", "cell", "is_complex", "gates", "states", "reverse", "threads", "term_count")),
-        *((name, c_int64) for name in ("time", "batch", "width")),
+        *((name, c_int64) for name in ("time", "batch", "width", "input_size")),
         ("terms", POINTER(TermStruct)),
-        *((name, c_void_p) for name in ("wx", "state", "own", "mask", "lengths")),
-        *((name, c_void_p) for name in ("out", "gate_history", "cell_history", "last")),
+        *((name, c_void_p) for name in ("x", "u", "bias", "state", "own", "mask", "lengths")),
+        *((name, c_void_p) for name in ("out", "gate_history", "state_history", "last")),
         *((name, c_void_p) for name in ("d_out", "d_last", "d_wx", "d_state", "d_own")),
     )
 
@@ -55,7 +55,9 @@ def missing_reason() -> str:
 @cache
 def _load() -> ctypes.CDLL | str:
     places = [Path(folder) for folder in slimrnn.__path__]
-    files = [file for folder in places for file in sorted(folder.glob("libslimrnn.*")) if file.suffix in {".so", ".dylib"}]
+    files = [
+        file for folder in places for file in sorted(folder.glob("libslimrnn.*")) if file.suffix in {".so", ".dylib"}
+    ]
     if not files:
         return "the package was installed without a C++ compiler (install g++ or clang++, then reinstall slimrnn)"
     try:

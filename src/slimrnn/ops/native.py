@@ -9,7 +9,8 @@ Shape suffixes: T time, B batch, G gates, W real numbers of a state vector, S st
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +19,16 @@ from torch import Tensor
 from slimrnn.ops.library import ScanStruct, TermStruct, check, native_library
 from slimrnn.ops.terms import NativeTerm, Plan
 
-CELLS = ("tanh", "relu", "identity", "modrelu", "lstm", "gru_after", "gru_before")  # slimrnn_cell
+GATES = {
+    "tanh": 1,
+    "relu": 1,
+    "identity": 1,
+    "modrelu": 1,
+    "lstm": 4,
+    "gru_after": 3,
+    "gru_before": 3,
+}  # as slimrnn_cell
+Replay = Callable[..., tuple[Tensor, Tensor]]  # the layer's own definition, on the operator's tensors
 DTYPES = {torch.float32: 0, torch.float64: 1}
 
 
@@ -26,40 +36,47 @@ def scan(
     cell: str,
     own: Tensor | None,
     terms: Sequence[NativeTerm],
-    wx_TBGH: Tensor,
+    x: Tensor,
+    u: Tensor | None,
+    bias: Tensor | None,
     state: tuple[Tensor, ...],
     mask_BH: Tensor | None = None,
     lengths_B: Tensor | None = None,
     reverse: bool = False,
+    replay: Replay | None = None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """As the reference scan, for a cell named in CELLS with its own parameters and the terms of the recurrent map."""
-    pairs = wx_TBGH.is_complex()
+    """Run a cell named in GATES over x (T, B, I) with input weights u (G, H, I), or over products x (T, B, G, H).
+
+    Returns what the reference layer does: a complex output as real and imaginary parts side by side, and the state."""
+    pairs = state[0].is_complex()
     plan = Plan(cell, pairs, tuple(term.plan for term in terms))
     weights = [_real(tensor) for term in terms for tensor in term.tensors]
-    tensors = [wx_TBGH, *state, *weights, *([] if own is None else [own])]
-    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     if pairs:
         own = None if own is None else own.repeat_interleave(2, -1)
         mask_BH = None if mask_BH is None else mask_BH.repeat_interleave(2, -1)
-    out, last, _, _ = torch.ops.slimrnn.scan(
-        _pairs_flat(wx_TBGH),
-        torch.stack([_pairs_flat(part) for part in state]),
-        weights,
-        own,
-        mask_BH,
-        lengths_B,
-        plan.encode(),
-        reverse,
-        keep,
-    )
+        bias = None if bias is None else _pairs_flat(bias)
+        if u is None:
+            x = _pairs_flat(x)
+        else:  # a real input: (G, H, I) complex -> (G, 2H, I) real
+            u = _real(u).mT.flatten(-3, -2)
+    start = torch.stack([_pairs_flat(part) for part in state])
+    tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
+    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    _calling.replay = replay if keep else None
+    try:
+        out, last, _, _ = torch.ops.slimrnn.scan(
+            x, u, bias, start, weights, own, mask_BH, lengths_B, plan.encode(), reverse, keep
+        )
+    finally:
+        _calling.replay = None
     if pairs:
-        out, last = (torch.view_as_complex(t.reshape(*t.shape[:-1], -1, 2)) for t in (out, last))
+        last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
     return out, tuple(last.unbind(0))
 
 
-def can_serve(wx: Tensor) -> bool:
+def can_serve(x: Tensor) -> bool:
     """Whether the native core can run on these inputs here and now."""
-    if wx.device.type != "cpu" or wx.real.dtype not in DTYPES or not wx.numel():
+    if x.device.type != "cpu" or x.dtype not in DTYPES or not x.numel():
         return False
     if torch.compiler.is_compiling():
         return True
@@ -81,7 +98,9 @@ def _pairs_flat(t: Tensor) -> Tensor:
 
 @torch.library.custom_op("slimrnn::scan", mutates_args=())
 def _scan(
-    wx: Tensor,
+    x: Tensor,
+    u: Tensor | None,
+    bias: Tensor | None,
     state: Tensor,
     weights: Sequence[Tensor],
     own: Tensor | None,
@@ -91,18 +110,22 @@ def _scan(
     reverse: bool,
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """-> out (T, B, W), last (S, B, W), and what backward needs: gates (T, B, G, W), cells (T, B, W) or nothing."""
-    out, last, gates, cells = _like(wx, state, keep)
-    call = _Call(plan, wx, state, weights, own, mask, lengths, reverse)
-    call.point(wx=call.wx, out=out, last=last, gate_history=gates if keep else None)
-    call.point(cell_history=cells if keep and len(state) == 2 else None)
+    """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: gates (T, B, G, W), states (T, B, W)."""
+    out, last, gates, states = _results(x, u, state, plan, keep)
+    call = _Call(plan, x.shape[0], state, weights, own, mask, lengths, reverse)
+    held = [None if t is None else t.contiguous() for t in (x, u, bias)]
+    call.struct.input_size = 0 if u is None else u.shape[-1]
+    call.point(x=held[0], u=held[1], bias=held[2], out=out, last=last, gate_history=gates if keep else None)
+    call.point(state_history=states if keep and states.numel() else None)
     call.run("slimrnn_forward")
-    return out, last, gates, cells
+    return out, last, gates, states
 
 
 @_scan.register_fake
 def _(
-    wx: Tensor,
+    x: Tensor,
+    u: Tensor | None,
+    bias: Tensor | None,
     state: Tensor,
     weights: Sequence[Tensor],
     own: Tensor | None,
@@ -112,15 +135,19 @@ def _(
     reverse: bool,
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return _like(wx, state, keep)
+    return _results(x, u, state, plan, keep)
 
 
-def _like(wx: Tensor, state: Tensor, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    time, batch, _, width = wx.shape
-    out = wx.new_empty(time, batch, width)
-    gates = wx.new_empty(wx.shape if keep else (0,))
-    cells = wx.new_empty((time, batch, width) if keep and state.shape[0] == 2 else (0,))
-    return out, torch.empty_like(state, memory_format=torch.contiguous_format), gates, cells
+def _results(
+    x: Tensor, u: Tensor | None, state: Tensor, plan: str, keep: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    time, (count, batch, width) = x.shape[0], state.shape
+    gate_count = x.shape[2] if u is None else u.shape[0]
+    extra = keep and (count == 2 or Plan.decode(plan).complex)
+    out = x.new_empty(time, batch, width)
+    gates = x.new_empty((time, batch, gate_count, width) if keep else (0,))
+    states = x.new_empty((time, batch, width) if extra else (0,))
+    return out, x.new_empty(count, batch, width), gates, states
 
 
 @torch.library.custom_op("slimrnn::scan_backward", mutates_args=())
@@ -129,7 +156,7 @@ def _scan_backward(
     d_last: Tensor,
     out: Tensor,
     gates: Tensor,
-    cells: Tensor,
+    states: Tensor,
     state: Tensor,
     weights: Sequence[Tensor],
     own: Tensor | None,
@@ -138,15 +165,15 @@ def _scan_backward(
     plan: str,
     reverse: bool,
 ) -> list[Tensor]:
-    """-> d_wx, d_state, d_own (empty without own), d_weights..."""
-    call = _Call(plan, gates, state, weights, own, mask, lengths, reverse)
+    """-> gradients of U x + b (T, B, G, W), state, own (empty without own), weights..."""
+    call = _Call(plan, out.shape[0], state, weights, own, mask, lengths, reverse)
     d_wx, d_state = torch.empty_like(gates), torch.empty_like(call.state)
-    d_own = gates.new_zeros(call.struct.threads, *(() if own is None else own.shape))
+    d_own = gates.new_zeros(call.threads, *(() if own is None else own.shape))
     d_out, d_last = d_out.contiguous(), d_last.contiguous()
-    call.point(out=out, gate_history=gates, cell_history=cells if len(state) == 2 else None)
+    call.point(out=out, gate_history=gates, state_history=states if states.numel() else None)
     call.point(d_out=d_out, d_last=d_last, d_wx=d_wx, d_state=d_state, d_own=None if own is None else d_own)
     call.run("slimrnn_backward")
-    d_weights = _weight_gradients(call, out, gates, d_wx)
+    d_weights = _weight_gradients(call, states if call.plan.complex else out, gates, d_wx)
     return [d_wx, d_state, gates.new_empty(0) if own is None else d_own.sum(0), *d_weights]
 
 
@@ -156,7 +183,7 @@ def _(
     d_last: Tensor,
     out: Tensor,
     gates: Tensor,
-    cells: Tensor,
+    states: Tensor,
     state: Tensor,
     weights: Sequence[Tensor],
     own: Tensor | None,
@@ -165,29 +192,66 @@ def _(
     plan: str,
     reverse: bool,
 ) -> list[Tensor]:
-    d_own = gates.new_empty(0) if own is None else torch.empty_like(own, memory_format=torch.contiguous_format)
-    plain = torch.contiguous_format
-    like = [torch.empty_like(w, memory_format=plain) for w in weights]
-    return [torch.empty_like(gates), torch.empty_like(state, memory_format=plain), d_own, *like]
+    d_own = gates.new_empty(0) if own is None else own.new_empty(own.shape)
+    like = [w.new_empty(w.shape) for w in weights]
+    return [torch.empty_like(gates), state.new_empty(state.shape), d_own, *like]
+
+
+class _Calling(threading.local):
+    """Hands the definition of the layer being called to `_save`; operators take no python objects."""
+
+    replay: Replay | None = None
+
+
+_calling = _Calling()
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    _, state, weights, own, mask, lengths, ctx.plan, ctx.reverse, _ = inputs
-    out, _, gates, cells = output
-    ctx.optional = [own, mask, lengths]
-    ctx.save_for_backward(out, gates, cells, state, *weights, *(t for t in ctx.optional if t is not None))
-    ctx.optional = [t is not None for t in ctx.optional]
+    x, u, bias, state, weights, own, mask, lengths, ctx.plan, ctx.reverse, _ = inputs
+    ctx.set_materialize_grads(False)  # nobody differentiates the history: no zeros for it
+    ctx.replay = _calling.replay
+    out, _, gates, states = output
+    optional = [u, bias, own, mask, lengths]
+    ctx.present = [t is not None for t in optional]
     ctx.weights = len(weights)
+    # Products that came ready-made are needed again only for a second derivative.
+    ctx.save_for_backward(x, out, gates, states, state, *weights, *(t for t in optional if t is not None))
 
 
-def _differentiate(ctx: Any, d_out: Tensor, d_last: Tensor, *_: Tensor) -> tuple[Any, ...]:
-    out, gates, cells, state, *rest = ctx.saved_tensors
+def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
+    x, out, gates, states, state, *rest = ctx.saved_tensors
     weights, others = rest[: ctx.weights], iter(rest[ctx.weights :])
-    own, mask, lengths = (next(others) if present else None for present in ctx.optional)
+    u, bias, own, mask, lengths = (next(others) if present else None for present in ctx.present)
+    d_out = torch.zeros_like(out) if d_out is None else d_out
+    d_last = torch.zeros_like(state) if d_last is None else d_last
+    if ctx.replay is not None and torch.is_grad_enabled():
+        inputs = [x, u, bias, state, own, *weights]
+        d = _differentiate_again(ctx, inputs, mask, lengths, d_out, d_last)
+        return d[0], d[1], d[2], d[3], d[5:], d[4], None, None, None, None, None
     d_wx, d_state, d_own, *d_weights = torch.ops.slimrnn.scan_backward(
-        d_out, d_last, out, gates, cells, state, weights, own, mask, lengths, ctx.plan, ctx.reverse
+        d_out, d_last, out, gates, states, state, weights, own, mask, lengths, ctx.plan, ctx.reverse
     )
-    return d_wx, d_state, d_weights, None if own is None else d_own, None, None, None, None, None
+    d_x, d_u, d_bias = d_wx, None, None
+    if u is not None:
+        flat, narrow = d_wx.flatten(2), x.flatten(0, 1)
+        d_x = flat @ u.flatten(0, 1) if ctx.needs_input_grad[0] else None
+        if ctx.needs_input_grad[2]:  # one product for both: the bias is the weight of a constant input
+            narrow = torch.cat([narrow, narrow.new_ones(len(narrow), 1)], 1)
+        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
+            both = (narrow.mT @ flat.flatten(0, 1)).mT  # this way round: a thin matrix on the right is slow
+            d_u = both[:, : x.shape[-1]].reshape(u.shape)
+            d_bias = both[:, -1].reshape(u.shape[:-1]) if bias is not None else None
+    return d_x, d_u, d_bias, d_state, d_weights, None if own is None else d_own, None, None, None, None, None
+
+
+def _differentiate_again(
+    ctx: Any, inputs: list[Tensor | None], mask: Tensor | None, lengths: Tensor | None, d_out: Tensor, d_last: Tensor
+) -> list[Tensor | None]:
+    """Gradients that can themselves be differentiated: by autograd through the reference scan."""
+    wanted = [t for t in inputs if t is not None and t.requires_grad]
+    out, last = ctx.replay(*inputs[:5], inputs[5:], mask, lengths, ctx.reverse)
+    found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=True, allow_unused=True))
+    return [next(found) if t is not None and t.requires_grad else None for t in inputs]
 
 
 _scan.register_autograd(_differentiate, setup_context=_save)
@@ -202,7 +266,7 @@ class _Call:
     def __init__(
         self,
         plan: str,
-        like: Tensor,
+        time: int,
         state: Tensor,
         weights: Sequence[Tensor],
         own: Tensor | None,
@@ -211,32 +275,32 @@ class _Call:
         reverse: bool,
     ) -> None:
         self.plan = Plan.decode(plan)
-        self.time, self.batch, gates, width = like.shape
-        self.wx, self.state = like.contiguous(), state.contiguous()
+        count, self.batch, width = state.shape
+        gates = GATES[self.plan.cell]
+        self.state = state.contiguous()
         self.mask = None if mask is None else mask.contiguous()
         self.lengths = None if lengths is None else lengths.to(torch.int64).contiguous()
         self.own = None if own is None else own.contiguous()
-        self.reverse, self.dtype = reverse, DTYPES[like.dtype]
+        self.reverse, self.dtype = reverse, DTYPES[state.dtype]
         self.weights = [w.contiguous() for w in weights]
         size = width // 2 if self.plan.complex else width
         self.terms = [_Term(t, gates, size, self.plan.complex) for t in self.plan.split(self.weights)]
-        structs = (TermStruct * len(self.terms))(*(term.struct for term in self.terms))
+        self.structs = (TermStruct * len(self.terms))(*(term.struct for term in self.terms))
         self.threads = min(torch.get_num_threads(), max(1, self.batch))
         self.struct = ScanStruct(
             dtype=self.dtype,
-            cell=CELLS.index(self.plan.cell),
+            cell=list(GATES).index(self.plan.cell),
             is_complex=self.plan.complex,
             gates=gates,
-            states=len(state),
+            states=count,
             reverse=reverse,
             threads=self.threads,
             term_count=len(self.terms),
-            time=self.time,
+            time=time,
             batch=self.batch,
             width=width,
-            terms=structs,
+            terms=self.structs,
         )
-        self.alive: list[Any] = [structs]
         self.point(state=self.state, own=self.own, mask=self.mask, lengths=self.lengths)
 
     def point(self, **tensors: Tensor | None) -> None:
@@ -301,7 +365,10 @@ def _steps(call: _Call, out: Tensor, gates: Tensor, d_wx: Tensor) -> list[tuple[
         pieces = [(out[later], gates[earlier], d_wx[earlier]), (call.state[0], gates[-1:], d_wx[-1:])]
     else:  # a sequence begins where it ends; beyond that the output is zero and adds nothing
         ends, columns = call.lengths - 1, torch.arange(call.batch)
-        pieces = [(out[later], gates[earlier], d_wx[earlier]), (call.state[0], gates[ends, columns], d_wx[ends, columns])]
+        pieces = [
+            (out[later], gates[earlier], d_wx[earlier]),
+            (call.state[0], gates[ends, columns], d_wx[ends, columns]),
+        ]
     width = out.shape[-1]
     rows = [(h.reshape(-1, width), g.reshape(-1, *g.shape[-2:]), d.reshape(-1, *d.shape[-2:])) for h, g, d in pieces]
     return [piece for piece in rows if len(piece[0])]

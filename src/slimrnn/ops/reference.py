@@ -5,24 +5,27 @@ Shape suffixes: T time, B batch, G gates, H hidden units.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from slimrnn.cells.base import Cell, Matvec, State
+    from slimrnn.cells.base import Matvec, State
+
+    Step = Callable[[Tensor, Matvec, State], State]
 
 
 def scan(
-    cell: Cell,
+    step: Step,
     matvec: Matvec,
     wx_TBGH: Tensor,
     state: State,
     lengths_B: Tensor | None = None,
     reverse: bool = False,
 ) -> tuple[Tensor, State]:
-    """Run the cell over time and return the outputs (T, B, H) and the last state.
+    """Run a cell's step over time and return the outputs (T, B, H) and the last state.
 
     Beyond a sequence's length its state stays as it is and its output is zero. Reversed, the loop runs from the last
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
@@ -30,7 +33,7 @@ def scan(
     valid = None if lengths_B is None else valid_steps(len(inputs), lengths_B).unbind(0)
     outputs, zero = list(inputs), state[0].new_zeros(())
     for t in reversed(range(len(inputs))) if reverse else range(len(inputs)):
-        new = cell.step(inputs[t], matvec, state)
+        new = step(inputs[t], matvec, state)
         if valid is not None:
             new = tuple(torch.where(valid[t], after, before) for after, before in zip(new, state, strict=True))
             outputs[t] = torch.where(valid[t], new[0], zero)

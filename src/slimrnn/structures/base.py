@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from slimrnn._checks import check_count
+from slimrnn._fields import field_dtype
 from slimrnn.ops.terms import NativeTerm
 
 if TYPE_CHECKING:
@@ -177,6 +178,11 @@ class StructuredMap(nn.Module):
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         """(..., n) -> (..., G, m): W_g h for the chosen gates."""
         raise NotImplementedError(f"{type(self).__name__} does not define matvec")
+
+    def affine(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        """W_g x + b_g for a real input x, also where the map is complex; bias is (G, m)."""
+        y = self.matvec(x.to(field_dtype(x.dtype, self.complex)))
+        return y if bias is None else y + bias
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         """(..., G, m) -> (..., n): the sum over the chosen gates of W_g^H y_g, the adjoint of `matvec`."""

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
+
+
+def dense_product(weight: Tensor, h: Tensor) -> Tensor:
+    """(G, m, n) times (..., n) -> (..., G, m)."""
+    return (h @ weight.flatten(0, 1).mT).reshape(*h.shape[:-1], *weight.shape[:2])
 
 
 class DenseMap(StructuredMap):
@@ -26,8 +32,19 @@ class DenseMap(StructuredMap):
 
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         (weight,) = prepared or self.prepare()
-        weight = weight[gates]
-        return (h @ weight.flatten(0, 1).mT).reshape(*h.shape[:-1], *weight.shape[:2])
+        return dense_product(weight[gates], h)
+
+    def affine(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        # One real product does it all: the bias is the weight of a constant input, so that its gradient comes out of the
+        # same product as the weight's, and a complex matrix takes a real vector to (real, imaginary) pairs.
+        (weight,) = self.prepare()
+        columns = weight if bias is None else torch.cat([weight, bias.unsqueeze(-1)], -1)
+        if bias is not None:
+            x = torch.cat([x, x.new_ones(*x.shape[:-1], 1)], -1)
+        if not self.complex:
+            return dense_product(columns, x)
+        pairs = torch.view_as_real(columns).permute(2, 0, 1, 3).flatten(1)
+        return torch.view_as_complex((x @ pairs).reshape(*x.shape[:-1], *weight.shape[:2], 2))
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         (weight,) = prepared or self.prepare()

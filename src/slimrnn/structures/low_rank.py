@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -39,16 +40,17 @@ class LowRankMap(StructuredMap):
         if self.tied:
             return ((h @ right.mT) @ left.flatten(0, 1).mT).reshape(*h.shape[:-1], *left.shape[:2])
         right = right[gates]
-        narrow = (h @ right.flatten(0, 1).mT).reshape(*h.shape[:-1], *right.shape[:2])  # (..., G, r)
-        return (narrow.unsqueeze(-2) @ left.mT).squeeze(-2)
+        rows = math.prod(h.shape[:-1])
+        by_gate = (h @ right.flatten(0, 1).mT).reshape(rows, *right.shape[:2]).transpose(0, 1)  # (G, rows, r)
+        return (by_gate @ left.mT).transpose(0, 1).reshape(*h.shape[:-1], *left.shape[:2])
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         left, right = prepared or self.prepare()
         left = left[gates]
         if self.tied:
             return (y.flatten(-2) @ left.flatten(0, 1).conj()) @ right.conj()
-        narrow = (y.unsqueeze(-2) @ left.conj()).squeeze(-2)  # (..., G, r)
-        return narrow.flatten(-2) @ right[gates].flatten(0, 1).conj()
+        by_gate = y.reshape(math.prod(y.shape[:-2]), *left.shape[:2]).transpose(0, 1) @ left.conj()  # (G, rows, r)
+        return (by_gate @ right[gates].conj()).sum(0).reshape(*y.shape[:-2], self.shape.in_size)
 
     def native_terms(self) -> list[NativeTerm]:
         return [NativeTerm(TermPlan(LOW_RANK, count=self.rank, shared=self.tied, tensors=2), self.prepare())]

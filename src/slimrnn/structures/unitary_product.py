@@ -10,6 +10,7 @@ from torch import Tensor
 
 from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
+from slimrnn.structures.dense import dense_product
 from slimrnn.structures.initial import uniform
 
 
@@ -19,6 +20,7 @@ class UnitaryProductMap(StructuredMap):
     phases (G, 3, n) are real angles; reflections (G, 2, n) are complex; the permutation (n) is fixed."""
 
     permutation: Tensor
+    phases: Tensor
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -29,7 +31,7 @@ class UnitaryProductMap(StructuredMap):
 
     def prepare(self) -> Prepared:
         """Unit numbers e^{iθ} and unit vectors v."""
-        phases = self.get_parameter("phases")
+        phases = self.phases
         v = self._raw("reflections")
         return (
             torch.polar(torch.ones_like(phases), phases),
@@ -41,7 +43,10 @@ class UnitaryProductMap(StructuredMap):
         return 2
 
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
-        phases, reflections = (tensor[gates] for tensor in prepared or self.prepare())
+        prepared = prepared or self.prepare()
+        if len(prepared) == 1:  # written out, as the native core takes it
+            return dense_product(prepared[0][gates], h)
+        phases, reflections = (tensor[gates] for tensor in prepared)
         if not h.numel():  # an empty batch, which the FFT refuses
             return h.unsqueeze(-2) * phases[:, 0]
         y = torch.fft.fft(h.unsqueeze(-2) * phases[:, 0], norm="ortho")
@@ -81,7 +86,7 @@ class UnitaryProductMap(StructuredMap):
             fit = new_fit
             if converged:
                 break
-        self.get_parameter("phases").copy_(phases.angle())
+        self.phases.copy_(phases.angle())
         self.assign_("reflections", reflections)
 
     @property
