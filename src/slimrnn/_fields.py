@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64, torch.float64: torch.complex128}
+_COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
 def field_dtype(real: torch.dtype, complex: bool) -> torch.dtype:
@@ -13,7 +13,7 @@ def field_dtype(real: torch.dtype, complex: bool) -> torch.dtype:
     if not complex:
         return real
     if real not in _COMPLEX:
-        raise TypeError(f"expected float16, float32 or float64 for a complex state, got {real}")
+        raise TypeError(f"expected float32 or float64 for a complex state, got {real}")
     return _COMPLEX[real]
 
 
@@ -25,3 +25,8 @@ def side_by_side(h: Tensor) -> Tensor:
 def from_pairs(t: Tensor) -> Tensor:
     """(..., 2n) real numbers as (..., n) complex ones."""
     return torch.view_as_complex(t.reshape(*t.shape[:-1], -1, 2))
+
+
+def as_complex(pairs: Tensor) -> Tensor:
+    """(..., 2) real numbers as (...) complex ones, wherever they lie in memory (a view would need an even offset)."""
+    return torch.complex(pairs[..., 0], pairs[..., 1])

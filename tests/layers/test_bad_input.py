@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.utils.rnn import pack_sequence
 
 from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Kronecker, LowRank, UnitaryProduct, hidden_size_for
@@ -22,6 +23,17 @@ CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "dropout above one": lambda: LSTM(3, 4, 2, dropout=1.5),
     "dropout of text": lambda: LSTM(3, 4, 2, dropout="0.5"),  # type: ignore[arg-type]
     "negative recurrent dropout": lambda: LSTM(3, 4, recurrent_dropout=-0.1),
+    "row norm of text": lambda: LSTM(3, 4, max_row_norm="a"),  # type: ignore[arg-type]
+    "nothing for a structure": lambda: LSTM(3, 4, structure=0),  # type: ignore[arg-type]
+    "an empty list for a structure": lambda: LSTM(3, 4, input_structure=[]),  # type: ignore[arg-type]
+    "dtype of text": lambda: LSTM(3, 4, dtype="float32"),  # type: ignore[arg-type]
+    "complex state in half precision": lambda: RNN(3, 4, nonlinearity="modrelu", dtype=torch.float16),
+    "complex state in bfloat16": lambda: RNN(3, 4, nonlinearity="modrelu", dtype=torch.bfloat16),
+    "update bias of text": lambda: GRU(3, 4, update_bias="a"),  # type: ignore[arg-type]
+    "update bias that is no number": lambda: GRU(3, 4, update_bias=float("nan")),
+    "forget bias of text": lambda: LSTM(3, 4, forget_bias="a"),  # type: ignore[arg-type]
+    "options that torch's layer has": lambda: GRU.from_torch(nn.GRU(3, 4), dtype=torch.float64),
+    "budget without input": lambda: hidden_size_for(1000, GRU, 0),
     "zero row norm": lambda: LSTM(3, 4, max_row_norm=0.0),
     "blocks that do not divide": lambda: LSTM(3, 4, structure=BlockDiagonal(3)),
     "input blocks that do not divide": lambda: LSTM(3, 4, input_structure=BlockDiagonal(2)),
@@ -35,7 +47,6 @@ CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "unknown nonlinearity": lambda: RNN(3, 4, nonlinearity="sin"),
     "unknown reset": lambda: GRU(3, 4, reset="never"),
     "unknown backend": lambda: GRU(3, 4, backend="cuda"),
-    "native backend": lambda: GRU(3, 4, backend="native"),
     "a class for a structure": lambda: GRU(3, 4, structure=Dense),  # type: ignore[arg-type]
     "text for a structure": lambda: GRU(3, 4, structure="dense"),  # type: ignore[arg-type]
     "complex dtype": lambda: GRU(3, 4, dtype=torch.complex64),
@@ -74,6 +85,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "too many lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([2, 2, 2])),
     "float lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([2.0, 2.0])),
     "float lengths in a list": lambda: GRU(3, 4)(X, lengths=[2.0, 2.0]),
+    "a number for lengths": lambda: GRU(3, 4)(X, lengths=3),
     "bool lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([True, True])),
     "lengths with a packed sequence": lambda: GRU(3, 4)(pack_sequence([X[:, 0]]), lengths=[4]),
     "packed input of another width": lambda: GRU(3, 4)(pack_sequence([torch.zeros(2, 5)])),

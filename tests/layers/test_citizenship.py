@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,6 +121,77 @@ def test_double_backward_and_vmap() -> None:
     assert torch.autograd.gradgradcheck(lambda x: kru(x)[0], (x,))
     many = numbers(5, 3, 2, 2)
     torch.testing.assert_close(torch.vmap(lambda x: stack(x)[0])(many), torch.stack([stack(x)[0] for x in many]))
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="torch's inductor needs a C++ compiler")
+@pytest.mark.parametrize("reset", ["before", "after"])
+def test_inductor_gradients_of_the_reference_gru(reset: str) -> None:
+    torch._dynamo.reset()
+    stack = GRU(4, 6, reset=reset, backend="reference")
+    x = torch.randn(1, 3, 4)
+    gradients = []
+    for module in (stack, torch.compile(stack)):
+        stack.zero_grad()
+        module(x)[0].square().sum().backward()
+        gradients.append([p.grad.clone() for p in stack.parameters() if p.grad is not None])
+    torch.testing.assert_close(gradients[0], gradients[1])
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+def test_ragged_batches_compile_and_export(backend: str) -> None:
+    torch._dynamo.reset()
+    stack = LSTM(3, 6, bidirectional=True, backend=backend).eval()
+    x, lengths = torch.randn(5, 2, 3), torch.tensor([5, 2])
+    expected = stack(x, lengths=lengths)[0]
+    compiled = torch.compile(stack, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, lengths=lengths)[0], expected)
+    exported = torch.export.export(stack, (x,), {"lengths": lengths})
+    torch.testing.assert_close(exported.module()(x, lengths=lengths)[0], expected)
+
+
+@pairs
+def test_functional_call_sees_other_parameters(cell: str, structure: str) -> None:
+    stack, other = build(cell, structure), build(cell, structure)
+    x = numbers(3, 2, 3)
+    swapped: dict[str, Tensor] = {**dict(other.named_parameters()), **dict(other.named_buffers())}
+    output = torch.func.functional_call(stack, swapped, (x,))[0]
+    torch.testing.assert_close(output, other(x)[0])
+
+
+@pairs
+def test_parameters_may_lie_anywhere_in_memory(cell: str, structure: str) -> None:
+    stack = build(cell, structure, learn_initial_state=True)
+    x = numbers(3, 2, 3)
+    expected = stack(x)[0]
+    vector = nn.utils.parameters_to_vector(stack.parameters()).detach()
+    shifted = torch.cat([vector.new_zeros(1), vector])[1:]  # an odd offset
+    nn.utils.vector_to_parameters(shifted, stack.parameters())
+    torch.testing.assert_close(stack(x)[0], expected)
+
+
+def test_meta_device() -> None:
+    output, h = LSTM(3, 4, 2, bidirectional=True, device="meta")(torch.empty(5, 2, 3, device="meta"))
+    assert output.shape == (5, 2, 8)
+    assert h[0].device.type == "meta"
+
+
+def test_autocast_converts_the_initial_state_and_spares_the_penalty() -> None:
+    stack = RNN(3, 4, structure=Kronecker([2, 2]))
+    with torch.no_grad():
+        stack.layer(0).recurrent.get_parameter("factor_0").mul_(1.01)
+    expected = stack.penalty()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(stack.penalty(), expected)
+        assert stack.recurrent_matrices()[0].dtype == torch.float32
+        output, _ = stack(torch.randn(2, 2, 3), torch.zeros(1, 2, 4, dtype=torch.bfloat16))
+    assert output.dtype == torch.float32
+
+
+def test_from_torch_in_half_precision() -> None:
+    for dtype in (torch.float16, torch.bfloat16):
+        stack = GRU.from_torch(nn.GRU(4, 6).to(dtype), structure=LowRank(2) + Diagonal())
+        assert {p.dtype for p in stack.parameters()} == {dtype}
+        assert torch.isfinite(stack(torch.randn(3, 2, 4, dtype=dtype))[0]).all()
 
 
 def test_every_trainable_parameter_gets_a_gradient() -> None:

@@ -115,6 +115,18 @@ def test_weight_norm_rows_and_constraint() -> None:
     torch.testing.assert_close(stack(x)[0], before)  # weight norm makes the row lengths irrelevant
 
 
+def test_constrain_holds_the_scales_of_weight_norm() -> None:
+    stack = LSTM(4, 8, weight_norm=True, max_row_norm=0.5, dtype=torch.float64)
+    with torch.no_grad():
+        for name, p in stack.named_parameters():
+            if name.endswith("_scale"):
+                p.fill_(-3.0)
+    stack.constrain_()
+    for part in (stack.layer(0).recurrent, stack.layer(0).input):
+        norms = torch.linalg.vector_norm(part.dense().detach(), dim=-1)
+        torch.testing.assert_close(norms, torch.full_like(norms, 0.5))
+
+
 def test_constrain_without_max_row_norm_changes_nothing() -> None:
     stack = LSTM(4, 8)
     before = {k: v.clone() for k, v in stack.state_dict().items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -60,7 +61,7 @@ def test_any_lengths_equal_sequences_alone(lengths: list[int], bidirectional: bo
         assert torch.all(output[n:, b] == 0)
 
 
-@pytest.mark.parametrize("form", [list, tuple, torch.tensor, lambda n: torch.tensor(n, dtype=torch.int32)])
+@pytest.mark.parametrize("form", [list, tuple, np.array, torch.tensor, lambda n: torch.tensor(n, dtype=torch.int32)])
 def test_lengths_come_in_several_forms(form: Any) -> None:
     stack, x = LSTM(2, 3), torch.randn(4, 2, 2)
     expected, _ = stack(x, lengths=torch.tensor([4, 2]))

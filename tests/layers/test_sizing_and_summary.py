@@ -78,6 +78,15 @@ def test_summary_counts_peepholes_as_recurrent() -> None:
     assert with_peepholes.bias == without.bias
 
 
+def test_summary_counts_shared_parameters_once() -> None:
+    a, b = GRU(3, 8), GRU(3, 8)
+    b.layer(0).recurrent = a.layer(0).recurrent
+    both = nn.ModuleList([a, b])
+    table = summary(both)
+    assert table.other == 0
+    assert table.total == sum(p.numel() for p in both.parameters())
+
+
 def test_summary_of_a_model_without_recurrent_layers() -> None:
     table = summary(nn.Linear(2, 3))
     assert (table.layers, table.other) == ((), 9)

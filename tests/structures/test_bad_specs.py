@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 
 from slimrnn import BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, Sum, UnitaryProduct
 
@@ -21,6 +22,12 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "triple for a factor": (lambda: Kronecker([(2, 2, 2)]), ValueError),  # type: ignore[list-item]
     "half a factor": (lambda: Kronecker([(2, 1.5)]), TypeError),  # type: ignore[list-item]
     "text for a factor": (lambda: Kronecker(["ab"]), TypeError),  # type: ignore[list-item]
+    "number in a sum": (lambda: Sum((LowRank(2), 3)), TypeError),  # type: ignore[arg-type]
+    "float for a factor": (lambda: Kronecker([2.0, 3]), TypeError),  # type: ignore[list-item]
+    "complex dtype": (lambda: Dense().build(3, dtype=torch.complex64), TypeError),
+    "nearest to a vector": (lambda: LowRank(1).nearest(torch.zeros(3)), ValueError),
+    "nearest to integers": (lambda: LowRank(1).nearest(torch.zeros(3, 3).long()), TypeError),
+    "nearest to a list": (lambda: LowRank(1).nearest([[1.0]]), TypeError),  # type: ignore[arg-type]
     "sum of one": (lambda: Sum((Dense(),)), ValueError),
     "blocks that do not divide": (lambda: BlockDiagonal(5).build(12), ValueError),
     "blocks that do not divide the input": (lambda: BlockDiagonal(4).build(12, 6), ValueError),

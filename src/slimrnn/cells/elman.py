@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice
+from slimrnn._fields import as_complex
 from slimrnn.cells.base import Cell, Matvec, State
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -50,7 +51,7 @@ class ElmanCell(Cell):
     def input_bias(self) -> Tensor | None:
         if self.bias is None or self.nonlinearity == "modrelu":
             return None
-        return torch.view_as_complex(self.bias) if self.complex else self.bias
+        return as_complex(self.bias) if self.complex else self.bias
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
         z = (wx_BGH + matvec(state[0]))[..., 0, :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from slimrnn._checks import check_choice
+from slimrnn._checks import check_choice, check_number
 from slimrnn.cells.base import Cell, Matvec, State
 
 
@@ -33,6 +33,7 @@ class GRUCell(Cell):
     ) -> None:
         check_choice("reset", reset, ["after", "before"])
         super().__init__(hidden_size)
+        check_number("update_bias", update_bias)
         if update_bias and not bias:
             raise ValueError(f"expected bias=True with update_bias={update_bias}, got bias=False")
         self.reset = reset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from slimrnn._checks import check_number
 from slimrnn.cells.base import Cell, Matvec, State
 
 
@@ -29,6 +30,7 @@ class LSTMCell(Cell):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__(hidden_size)
+        check_number("forget_bias", forget_bias)
         if forget_bias and not bias:
             raise ValueError(f"expected bias=True with forget_bias={forget_bias}, got bias=False")
         self.register_parameter("bias", self._zeros(4, dtype=dtype, device=device) if bias else None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
 
-from slimrnn._checks import check_count, check_probability
+from slimrnn._checks import check_count, check_number, check_probability, check_real_dtype
 from slimrnn.structures import Structure
 
 
@@ -31,10 +32,12 @@ def check_options(
             raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {spec!r}")
     check_probability("dropout", dropout)
     check_probability("recurrent_dropout", recurrent_dropout)
-    if max_row_norm is not None and not max_row_norm > 0:
-        raise ValueError(f"expected max_row_norm to be positive, got {max_row_norm}")
-    if dtype is not None and not dtype.is_floating_point:
-        raise TypeError(f"expected a real floating dtype (a complex state follows from it), got {dtype}")
+    if max_row_norm is not None:
+        check_number("max_row_norm", max_row_norm)
+        if max_row_norm <= 0:
+            raise ValueError(f"expected max_row_norm to be positive, got {max_row_norm}")
+    if dtype is not None:
+        check_real_dtype(dtype)
 
 
 def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dtype, what: str) -> Tensor:
@@ -48,7 +51,7 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
     if x.shape[-1] != input_size:
         raise ValueError(f"expected {what} of width input_size={input_size}, got {x.shape[-1]}")
     if x.dtype != dtype:
-        if not (torch.is_autocast_enabled(x.device.type) and x.is_floating_point()):
+        if not (in_autocast(x.device.type) and x.is_floating_point()):
             raise TypeError(
                 f"expected {what} of dtype {dtype}, got {x.dtype}; convert it with .to({dtype}) or move the layer"
             )
@@ -56,17 +59,23 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
     return x
 
 
+def in_autocast(device: str) -> bool:
+    """Whether autocast is on for this kind of device."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
 def check_lengths(lengths: Tensor | Sequence[int], time: int, batch: int, device: torch.device) -> Tensor:
     """`lengths` must hold one integer between 1 and `time` for every sequence."""
     if not isinstance(lengths, Tensor):
-        if not all(isinstance(n, int) and not isinstance(n, bool) for n in lengths):
-            raise TypeError(f"expected lengths to be integers, got {lengths!r}")
-        lengths = torch.tensor(list(lengths), dtype=torch.long)
+        if not hasattr(lengths, "__iter__") or not all(isinstance(n, Integral) and n is not True for n in lengths):
+            raise TypeError(f"expected lengths to be a tensor or a sequence of integers, got {lengths!r}")
+        lengths = torch.tensor([int(n) for n in lengths], dtype=torch.long)
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
         raise TypeError(f"expected lengths to be integers, got {lengths.dtype}")
     if tuple(lengths.shape) != (batch,):
         raise ValueError(f"expected lengths of shape ({batch},), one per sequence, got {tuple(lengths.shape)}")
-    if batch and (int(lengths.min()) < 1 or int(lengths.max()) > time):
+    # Values are unknown to torch.compile, which could not go on past a look at them.
+    if batch and not torch.compiler.is_compiling() and (int(lengths.min()) < 1 or int(lengths.max()) > time):
         raise ValueError(f"expected lengths between 1 and {time}, got {lengths.tolist()}")
     return lengths.to(device)
 
@@ -84,6 +93,7 @@ def check_state(
     for s in hx:
         if tuple(s.shape) != shape:
             raise ValueError(f"expected an initial state of shape {shape}, got {tuple(s.shape)}")
-        if s.dtype != dtype:
+        convertible = in_autocast(s.device.type) and s.is_floating_point() and dtype.is_floating_point
+        if s.dtype != dtype and not convertible:
             raise TypeError(f"expected an initial state of dtype {dtype}, got {s.dtype}")
-    return tuple(hx)
+    return tuple(s.to(dtype) for s in hx)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from slimrnn._fields import field_dtype, from_pairs, side_by_side
+from slimrnn._fields import as_complex, field_dtype, from_pairs, side_by_side
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
@@ -58,14 +58,14 @@ class RecurrentLayer(nn.Module):
         self.register_parameter("initial", start)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         if native_library() is None:  # it was pickled where there was one
             self.backend = "reference"
 
     def initial_state(self, batch: int) -> State:
         """Zeros, or the learned state, for every sequence of the batch."""
         if self.initial is not None:
-            learned = torch.view_as_complex(self.initial) if self.cell.complex else self.initial
+            learned = as_complex(self.initial) if self.cell.complex else self.initial
             return tuple(row.expand(batch, -1) for row in learned)
         some = next(self.parameters())
         dtype = field_dtype(some.dtype, self.cell.complex)
@@ -75,7 +75,7 @@ class RecurrentLayer(nn.Module):
     def forward(
         self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
     ) -> tuple[Tensor, State]:
-        """Outputs (T, B, H), of a complex state (T, B, 2H): real and imaginary parts side by side; and the last state."""
+        """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state."""
         x_mask, h_mask = self._dropout_masks(x_TBI)
         if x_mask is not None:
             x_TBI = x_TBI * x_mask

@@ -26,12 +26,15 @@ def hidden_size_for(
     """The largest n at which `layer(input_size, n, structure=..., **options)` has at most `budget` parameters.
 
     A structure may be a function of the size, where its own parameters follow from it:
-    `structure=lambda n: Kronecker([2] * round(math.log2(n)))`. Sizes that a structure cannot have are passed over."""
+    `structure=lambda n: Kronecker([2] * round(math.log2(n)))`. Sizes that a structure cannot have are passed over; the
+    number of parameters is taken to grow with n."""
     check_count("budget", budget)
+    check_count("input_size", input_size)
+    options["device"] = "meta"  # counting needs no memory
 
     def parameters(n: int) -> int:
         square, inward = _at(structure, n), _at(input_structure, n)
-        module = layer(input_size, n, structure=square, input_structure=inward, device="meta", **options)
+        module = layer(input_size, n, structure=square, input_structure=inward, **options)
         return module.num_parameters
 
     def exists(n: int) -> bool:

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers import torch_weights
-from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state
+from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state, in_autocast
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import resolve_backend
 from slimrnn.ops.reference import valid_steps
@@ -28,6 +28,20 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
+
+
+DEFAULTS = {
+    "num_layers": 1,
+    "bias": True,
+    "batch_first": False,
+    "dropout": 0.0,
+    "bidirectional": False,
+    "residual": False,
+    "recurrent_dropout": 0.0,
+    "learn_initial_state": False,
+    "weight_norm": False,
+    "max_row_norm": None,
+}  # what `repr` leaves out
 
 
 class StackOptions(TypedDict, total=False):
@@ -83,7 +97,8 @@ class RecurrentStack(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        structure, input_structure = structure or Dense(), input_structure or Dense()
+        structure = Dense() if structure is None else structure
+        input_structure = Dense() if input_structure is None else input_structure
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         check_options(structure, input_structure, dropout, recurrent_dropout, max_row_norm, dtype)
         for name, needs_two in (("dropout", dropout), ("residual", residual)):
@@ -93,7 +108,9 @@ class RecurrentStack(nn.Module):
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = dropout, bidirectional
         self.structure, self.input_structure, self.residual = structure, input_structure, residual
-        self.max_row_norm, self.backend = max_row_norm, resolve_backend(backend)
+        self.recurrent_dropout, self.learn_initial_state = recurrent_dropout, learn_initial_state
+        self.weight_norm, self.max_row_norm = weight_norm, max_row_norm
+        self.backend = resolve_backend(backend)
         self.layers = nn.ModuleList()
         for depth in range(num_layers):
             for _ in range(self.num_directions):
@@ -194,12 +211,11 @@ class RecurrentStack(nn.Module):
         last: list[State] = []
         with _full_precision(x_TBI.device.type):
             for depth in range(self.num_layers):
-                if depth:
-                    x_TBI = functional.dropout(x_TBI, self.dropout, self.training)
+                below = functional.dropout(x_TBI, self.dropout, self.training) if depth else x_TBI
                 outputs = []
                 for direction in range(self.num_directions):
                     k = depth * self.num_directions + direction
-                    h_TBH, state = self.layer(k)(x_TBI, states[k], lengths, reverse=direction == 1)
+                    h_TBH, state = self.layer(k)(below, states[k], lengths, reverse=direction == 1)
                     outputs.append(h_TBH)
                     last.append(state)
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -222,9 +238,8 @@ class RecurrentStack(nn.Module):
         states = self._states(state, x.shape[0], batched)
         with _full_precision(x.device.type):
             for depth in range(self.num_layers):
-                if depth:
-                    x = functional.dropout(x, self.dropout, self.training)
-                states[depth] = self.layer(depth).step(x, states[depth])
+                below = functional.dropout(x, self.dropout, self.training) if depth else x
+                states[depth] = self.layer(depth).step(below, states[depth])
                 output = side_by_side(states[depth][0])
                 x = output + x if self.residual and depth else output
         return (x if batched else x.squeeze(0)), self._join(states, batched)
@@ -235,6 +250,10 @@ class RecurrentStack(nn.Module):
             raise ValueError(f"expected batch to be a non-negative int, got {batch!r}")
         states = [self.layer(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
         return self._join(states, batch is not None)
+
+    @property
+    def _device(self) -> str:
+        return next(self.parameters()).device.type
 
     @property
     def _dtype(self) -> torch.dtype:
@@ -261,11 +280,13 @@ class RecurrentStack(nn.Module):
 
     def recurrent_matrices(self) -> list[Tensor]:
         """The recurrent matrices written out, (G, n, n) in torch's gate order, for each layer · direction."""
-        return [self.layer(k).recurrent.dense() for k in range(len(self.layers))]
+        with _full_precision(self._device):
+            return [self.layer(k).recurrent.dense() for k in range(len(self.layers))]
 
     def penalty(self) -> Tensor:
         """Soft constraints on the recurrent matrices (KRU eq. 7), to be weighted and added to the loss."""
-        return torch.stack([self.layer(k).recurrent.penalty() for k in range(len(self.layers))]).sum()
+        with _full_precision(self._device):
+            return torch.stack([self.layer(k).recurrent.penalty() for k in range(len(self.layers))]).sum()
 
     def constrain_(self) -> None:
         """Apply `max_row_norm` to the recurrent and input matrices; call it after each optimizer step."""
@@ -294,16 +315,15 @@ class RecurrentStack(nn.Module):
             parts.append(f"input_structure={self.input_structure!r}")
         described = self.cell.extra_repr().partition(", ")[2]
         parts += [described] if described else []
-        for name, default in (("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0)):
+        for name, default in DEFAULTS.items():
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
-        parts += [f"{name}=True" for name in ("bidirectional", "residual") if getattr(self, name)]
         parts += [f"backend={self.backend!r}", f"parameters={self.num_parameters:,}"]
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _full_precision(device: str) -> contextlib.AbstractContextManager[Any]:
     """Recurrences lose their memory in half precision, so autocast is left outside."""
-    if torch.is_autocast_enabled(device):
+    if in_autocast(device):
         return torch.autocast(device, enabled=False)
     return contextlib.nullcontext()

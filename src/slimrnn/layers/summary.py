@@ -35,10 +35,7 @@ class Summary:
 
     layers: tuple[LayerSummary, ...]
     other: int  # parameters outside recurrent layers, such as a read-out
-
-    @property
-    def total(self) -> int:
-        return sum(layer.total for layer in self.layers) + self.other
+    total: int  # of the model, each parameter once, however often it is used
 
     def __str__(self) -> str:
         rows = [HEADINGS]
@@ -59,12 +56,14 @@ class Summary:
 def summary(module: nn.Module) -> Summary:
     """Parameters (recurrent / input / bias) and multiply-adds per step of every recurrent layer in `module`,
     against the dense layer of the same size."""
-    layers, inside = [], 0
+    layers: list[LayerSummary] = []
+    inside: set[int] = set()
     for name, layer in module.named_modules():
         if isinstance(layer, RecurrentLayer):
             layers.append(_summarise(name or type(layer).__name__, layer))
-            inside += layers[-1].total
-    return Summary(tuple(layers), sum(p.numel() for p in module.parameters()) - inside)
+            inside.update(id(p) for p in layer.parameters())
+    other = sum(p.numel() for p in module.parameters() if id(p) not in inside)
+    return Summary(tuple(layers), other, sum(p.numel() for p in module.parameters()))
 
 
 def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:

@@ -27,6 +27,9 @@ def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None
         raise TypeError(f"expected a torch.nn.{cls.torch_type.__name__}, got {type(module).__name__}")
     if module.proj_size:
         raise ValueError(f"expected an LSTM without projection, got proj_size={module.proj_size}")
+    taken = {"num_layers", "bias", "batch_first", "dropout", "bidirectional", "nonlinearity", "dtype", "device"}
+    if clash := taken & options.keys():
+        raise TypeError(f"expected {', '.join(sorted(clash))} to come from the torch layer, got it as an option too")
     own: dict[str, Any] = {"nonlinearity": module.nonlinearity} if isinstance(module, nn.RNN) else {}
     weight = next(module.parameters())
     make: Any = cls  # each layer has its own options, which it checks itself

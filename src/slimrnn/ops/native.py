@@ -1,7 +1,7 @@
 """The native scan as registered torch operators.
 
-`slimrnn::scan` runs a cell over a sequence, `slimrnn::scan_backward` carries the state's gradient back and then sums the
-gradients of the matrices over all steps at once. Both see real tensors only: a complex one comes as pairs.
+`slimrnn::scan` runs a cell over a sequence, `slimrnn::scan_backward` carries the state's gradient back and then sums
+the gradients of the matrices over all steps at once. Both see real tensors only: a complex one comes as pairs.
 
 Shape suffixes: T time, B batch, G gates, W real numbers of a state vector, S states.
 """

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from slimrnn._checks import check_count
-from slimrnn._fields import field_dtype
+from slimrnn._checks import check_count, check_real_dtype
+from slimrnn._fields import as_complex, field_dtype
 from slimrnn.ops.terms import NativeTerm
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class Shape:
     def __post_init__(self) -> None:
         for name in ("out_size", "in_size", "gates"):
             check_count(name, getattr(self, name))
+        if self.dtype is not None:
+            check_real_dtype(self.dtype)
+            field_dtype(self.dtype, self.complex)
 
     def uniform(self, bound: float, *sizes: int) -> Tensor:
         """Real numbers uniform in ±bound."""
@@ -73,7 +76,13 @@ class Structure:
         return self.map_type(self, shape, weight_norm)
 
     def nearest(self, matrix: Tensor) -> StructuredMap:
-        """The member of this family that is closest to `matrix`, (m, n) or (G, m, n), in Frobenius norm."""
+        """The member of this family that is closest to `matrix`, (m, n) or (G, m, n), in Frobenius norm.
+
+        Sums, three or more Kronecker factors and UnitaryProduct have no closed form: there it is a local optimum."""
+        if not isinstance(matrix, Tensor) or not (matrix.is_floating_point() or matrix.is_complex()):
+            raise TypeError(f"expected a matrix of floating numbers, got {getattr(matrix, 'dtype', type(matrix))}")
+        if matrix.dim() not in (2, 3):
+            raise ValueError(f"expected a matrix of shape (m, n) or (G, m, n), got {tuple(matrix.shape)}")
         stacked = matrix if matrix.dim() == 3 else matrix.unsqueeze(0)
         gates, out_size, in_size = stacked.shape
         field, dtype, device = matrix.is_complex(), matrix.real.dtype, matrix.device
@@ -127,7 +136,7 @@ class StructuredMap(nn.Module):
 
     def _raw(self, name: str) -> Tensor:
         stored: Tensor = getattr(self, name)
-        return torch.view_as_complex(stored) if self.complex else stored
+        return as_complex(stored) if self.complex else stored
 
     def tensor(self, name: str) -> Tensor:
         """The parameter as `matvec` uses it: complex where the map is, weight-normalised where asked for.
@@ -141,18 +150,22 @@ class StructuredMap(nn.Module):
 
     @torch.no_grad()
     def assign_(self, name: str, value: Tensor) -> None:
-        """Set a parameter so that `tensor(name)` equals `value`."""
-        self._raw(name).copy_(value)
+        """Set a parameter so that `tensor(name)` equals `value` (its rows of unit norm, where they have no scale)."""
+        getattr(self, name).copy_(torch.view_as_real(value.resolve_conj()) if self.complex else value)
         if self.weight_norm and self.normed.get(name, False):
             getattr(self, name + "_scale").copy_(_row_norms(value))
 
     @torch.no_grad()
     def clip_rows_(self, max_norm: float) -> None:
-        """Scale down every matrix row whose norm exceeds `max_norm` (low-rank paper, A.2)."""
-        for name in self.normed:
-            raw = self._raw(name)
-            norms = _row_norms(raw).unsqueeze(-1)
-            raw.mul_(torch.where(norms > max_norm, max_norm / norms, torch.ones_like(norms)))
+        """Scale down every matrix row whose norm exceeds `max_norm` (low-rank paper, A.2).
+
+        With weight normalisation both the stored rows and their scales are held, so that neither grows."""
+        for name, scaled in self.normed.items():
+            norms = _row_norms(self._raw(name)).unsqueeze(-1)
+            shrink = torch.where(norms > max_norm, max_norm / norms, torch.ones_like(norms))
+            getattr(self, name).mul_(shrink.unsqueeze(-1) if self.complex else shrink)
+            if self.weight_norm and scaled:
+                getattr(self, name + "_scale").clamp_(-max_norm, max_norm)
 
     @property
     def num_parameters(self) -> int:
@@ -206,8 +219,12 @@ class StructuredMap(nn.Module):
 
     def nearest_(self, matrix: Tensor) -> Self:
         """Move to the member closest to `matrix`, (G, m, n), in Frobenius norm; returns itself."""
+        matrix = self._matching(matrix)
         with torch.no_grad():
-            self._project_(self._matching(matrix))
+            if matrix.dtype in (torch.float16, torch.bfloat16):  # no decompositions in half precision
+                self.load_state_dict(copy.deepcopy(self).float().nearest_(matrix.float()).state_dict())
+            else:
+                self._project_(matrix)
         return self
 
     def nearest(self, matrix: Tensor) -> Self:
@@ -231,8 +248,7 @@ class StructuredMap(nn.Module):
 
     def penalty(self) -> Tensor:
         """A soft constraint to be added to the loss; zero for most structures."""
-        zero: Tensor = self.prepare()[0].new_zeros(()).real
-        return zero
+        return next(self.parameters()).new_zeros(())
 
     def extra_repr(self) -> str:
         shape = self.shape

@@ -161,7 +161,7 @@ class Kronecker(Structure):
     def __init__(self, factors: Sequence[int | tuple[int, int]], trainable: bool = True) -> None:
         if isinstance(factors, int | str) or not isinstance(factors, Sequence) or not factors:
             raise ValueError(f"expected factors to be a sequence of ints or (p, q) pairs, got {factors!r}")
-        pairs = tuple((f, f) if isinstance(f, int) else tuple(f) for f in factors)
+        pairs = tuple(tuple(f) if isinstance(f, Sequence) else (f, f) for f in factors)
         for pair in pairs:
             if len(pair) != 2:
                 raise ValueError(f"expected each factor to be an int or a (p, q) pair, got {pair!r}")

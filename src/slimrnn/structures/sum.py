@@ -122,6 +122,8 @@ class Sum(Structure):
     def __post_init__(self) -> None:
         flat: list[Structure] = []
         for part in self.parts:
+            if not isinstance(part, Structure):
+                raise TypeError(f"expected structures to add, got {part!r}")
             flat.extend(part.parts if isinstance(part, Sum) else [part])
         object.__setattr__(self, "parts", tuple(flat))
         if len(flat) < 2:

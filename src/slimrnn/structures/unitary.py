@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from slimrnn._fields import as_complex
 from slimrnn.structures.base import Prepared, Shape, Structure
 from slimrnn.structures.dense import DenseMap
 from slimrnn.structures.initial import haar
@@ -29,7 +30,7 @@ class FullUnitaryMap(DenseMap):
     def prepare(self) -> Prepared:
         free = self._raw("skew")
         wide = torch.complex128 if self.complex else torch.float64
-        base = (torch.view_as_complex(self.base) if self.complex else self.base).to(wide)
+        base = (as_complex(self.base) if self.complex else self.base).to(wide)
         identity = torch.eye(self.shape.in_size, dtype=wide, device=free.device)
         base = base @ (3 * identity - base.mH @ base) / 2  # undoes the rounding of a base kept in single precision
         skew = (free - free.mH).to(wide) / 2
@@ -45,7 +46,8 @@ class FullUnitaryMap(DenseMap):
 
 @dataclass(frozen=True)
 class FullUnitary(Structure):
-    """Any unitary matrix; orthogonal in a real cell. n² free numbers per gate (2 n² reals when complex)."""
+    """Any unitary matrix; orthogonal in a real cell. n² numbers per gate (2 n² reals when complex), as in the paper's
+    count, of which the skew-Hermitian half acts."""
 
     map_type = FullUnitaryMap
 
