@@ -85,7 +85,10 @@ void prefer_large_pages(void *memory, int64_t bytes) {
 }
 void prefer_large_pages(const slimrnn_scan &s, bool forward) {
     const int64_t row = s.time * s.batch * s.width * (s.dtype == SLIMRNN_F64 ? 8 : 4);
-    if (!forward) return prefer_large_pages(s.d_wx, row * s.gates);
+    if (!forward) {
+        prefer_large_pages(s.d_wx, row * s.gates);
+        return;
+    }
     prefer_large_pages(s.out, row);
     prefer_large_pages(s.gate_history, row * s.gates);
     prefer_large_pages(s.state_history, row);
@@ -104,6 +107,9 @@ bool term_is_sound(const slimrnn_term &t) {
     }
     return rows == t.size && columns == t.size;
 }
+int tensors_of(const slimrnn_term &t) {
+    return t.kind == SLIMRNN_KRONECKER ? t.count : t.kind == SLIMRNN_LOW_RANK ? 2 : 1;
+}
 bool is_sound(const slimrnn_scan *s, bool forward) {
     static const int gates[] = {1, 1, 1, 1, 4, 3, 3};
     if (!s || s->dtype < 0 || s->dtype > 1 || s->cell < 0 || s->cell > SLIMRNN_GRU_BEFORE || s->time < 1 ||
@@ -117,9 +123,31 @@ bool is_sound(const slimrnn_scan *s, bool forward) {
     const bool needs_history = s->states == 2 || s->is_complex;
     if (s->gate_history && needs_history && !s->state_history) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
-    return s->gate_history && (!s->own || s->d_own) && s->d_out && s->d_last && s->d_wx && s->d_state;
+    for (int k = 0; k < s->term_count; k++)
+        for (int i = 0; i < tensors_of(s->terms[k]); i++)
+            if (!s->terms[k].gradient || !s->terms[k].gradient[i]) return false;
+    return s->gate_history && (!s->own || s->d_own) && (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out &&
+           s->d_last && s->d_state;
 }
 
+int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
+    if (s->u)
+        if (int status = k->pack_input(packed, s)) return status;
+    return share(s->batch, s->threads,
+                 [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows); });
+}
+int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
+    const size_t size = size_t(k->sums_size(s, packed)) * (s->dtype == SLIMRNN_F64 ? 8 : 4);
+    const int threads = int(std::max<int64_t>(1, std::min<int64_t>(s->threads, s->batch)));
+    std::vector<std::vector<char>> sums(static_cast<size_t>(threads));
+    const int status = share(s->batch, threads, [&](int thread, int64_t first, int64_t rows) {
+        sums[size_t(thread)].assign(size + 64, 0);
+        return k->backward(s, packed, first, rows, sums[size_t(thread)].data());
+    });
+    if (!status)
+        for (auto &part : sums) k->deliver(s, packed, part.data());  // in order: the same result every time
+    return status;
+}
 int run(const slimrnn_scan *s, bool forward) {
     if (!is_sound(s, forward)) return SLIMRNN_BAD_ARGUMENT;
     if (s->batch == 0) return SLIMRNN_OK;
@@ -128,10 +156,12 @@ int run(const slimrnn_scan *s, bool forward) {
     int status;
     void *packed = k->pack(s->terms, s->term_count, s->dtype, &status);
     if (!packed) return status;
-    if (forward && s->u) status = k->pack_input(packed, s);
-    if (!status) status = share(s->batch, s->threads, [&](int thread, int64_t first, int64_t rows) {
-        return forward ? k->forward(s, packed, first, rows) : k->backward(s, packed, first, rows, thread);
-    });
+    try {
+        status = forward ? run_forward(s, k, packed) : run_backward(s, k, packed);
+    } catch (...) {
+        k->release(packed);
+        throw;
+    }
     k->release(packed);
     return status;
 }
@@ -172,36 +202,6 @@ int32_t slimrnn_forward(const slimrnn_scan *scan) {
 int32_t slimrnn_backward(const slimrnn_scan *scan) {
     try {
         return run(scan, false);
-    } catch (const std::bad_alloc &) {
-        return SLIMRNN_NO_MEMORY;
-    } catch (...) {
-        return SLIMRNN_NO_THREAD;
-    }
-}
-
-int32_t slimrnn_gradient(const slimrnn_term *term, int32_t dtype, int32_t threads, int64_t rows, const void *x,
-                         int64_t ldx, const void *y, int64_t ldy, int32_t first, int32_t last) {
-    try {
-        if (!term || !term_is_sound(*term) || !term->gradient || !x || !y || first < 0 || last > term->gates ||
-            first >= last)
-            return SLIMRNN_BAD_ARGUMENT;
-        const Kernels *k = kernels();
-        int status;
-        void *packed = k->pack(term, 1, dtype, &status);
-        if (!packed) return status;
-        const int64_t bytes = dtype == SLIMRNN_F64 ? 8 : 4, size = k->gradient_size(packed) * bytes;
-        threads = int32_t(std::max<int64_t>(1, std::min<int64_t>(threads, rows)));
-        std::vector<std::vector<char>> sums(size_t(threads), std::vector<char>(size_t(size), 0));
-        status = size == 0 ? SLIMRNN_BAD_ARGUMENT
-                           : share(rows, threads, [&](int thread, int64_t from, int64_t count) {
-                                 return k->gradient(packed, count, static_cast<const char *>(x) + from * ldx * bytes, ldx,
-                                                    static_cast<const char *>(y) + from * ldy * bytes, ldy, first, last,
-                                                    sums[size_t(thread)].data());
-                             });
-        if (!status)
-            for (auto &part : sums) k->deliver(packed, part.data(), first, last);
-        k->release(packed);
-        return status;
     } catch (const std::bad_alloc &) {
         return SLIMRNN_NO_MEMORY;
     } catch (...) {

@@ -97,57 +97,39 @@ int pack_input(void *packed, const slimrnn_scan *s) {
     return pack->dtype == SLIMRNN_F64 ? fill_input<double>(pack, *s) : fill_input<float>(pack, *s);
 }
 
-template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, int thread, bool forward) {
+template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
     Term<T> **terms = terms_of<T>(pack);
-    T *workspace = static_cast<T *>(aligned(Workspace<T>::size(s, terms, rows) * int64_t(sizeof(T))));
+    T *workspace = static_cast<T *>(aligned(TimeLoop<T>::workspace(s, terms, rows) * int64_t(sizeof(T))));
     if (!workspace) return SLIMRNN_NO_MEMORY;
     TimeLoop<T> loop(s, terms, static_cast<T *>(pack->input), first, rows, workspace);
-    if (forward)
-        loop.forward();
+    if (sums)
+        loop.backward(sums);
     else
-        loop.backward(thread);
+        loop.forward();
     free(workspace);
     return SLIMRNN_OK;
 }
-int run_any(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, int thread, bool forward) {
-    Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, thread, forward)
-                                      : run<float>(*s, pack, first, rows, thread, forward);
-}
 int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
-    return run_any(s, packed, first, rows, 0, true);
-}
-int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, int thread) {
-    return run_any(s, packed, first, rows, thread, false);
-}
-
-int64_t gradient_size(void *packed) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? pack->twice[0]->gradient_size() : pack->single[0]->gradient_size();
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, nullptr)
+                                      : run<float>(*s, pack, first, rows, nullptr);
 }
-template <class T>
-int sum_gradient(Term<T> *term, int64_t rows, const void *x, int64_t ldx, const void *y, int64_t ldy, int first,
-                 int last, void *sums) {
-    T *scratch = static_cast<T *>(aligned(term->scratch_size(gradient_rows) * int64_t(sizeof(T))));
-    if (!scratch) return SLIMRNN_NO_MEMORY;
-    for (int64_t r = 0; r < rows; r += gradient_rows)
-        term->gradient(scratch, std::min(gradient_rows, rows - r), static_cast<const T *>(x) + r * ldx, ldx,
-                       static_cast<const T *>(y) + r * ldy, ldy, first, last, static_cast<T *>(sums));
-    free(scratch);
-    return SLIMRNN_OK;
-}
-int gradient(void *packed, int64_t rows, const void *x, int64_t ldx, const void *y, int64_t ldy, int first, int last,
-             void *sums) {
+int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? sum_gradient(pack->twice[0], rows, x, ldx, y, ldy, first, last, sums)
-                                      : sum_gradient(pack->single[0], rows, x, ldx, y, ldy, first, last, sums);
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, static_cast<double *>(sums))
+                                      : run<float>(*s, pack, first, rows, static_cast<float *>(sums));
 }
-void deliver(void *packed, const void *sums, int first, int last) {
+int64_t sums_size(const slimrnn_scan *s, void *packed) {
+    Pack *pack = static_cast<Pack *>(packed);
+    return pack->dtype == SLIMRNN_F64 ? TimeLoop<double>::sums_size(*s, pack->twice)
+                                      : TimeLoop<float>::sums_size(*s, pack->single);
+}
+void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
     if (pack->dtype == SLIMRNN_F64)
-        pack->twice[0]->deliver(static_cast<const double *>(sums), first, last);
+        TimeLoop<double>::deliver(*s, pack->twice, static_cast<const double *>(sums));
     else
-        pack->single[0]->deliver(static_cast<const float *>(sums), first, last);
+        TimeLoop<float>::deliver(*s, pack->single, static_cast<const float *>(sums));
 }
 
 }  // namespace
@@ -158,8 +140,8 @@ void deliver(void *packed, const void *sums, int first, int last) {
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,          SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release, SLIMRNN_ISA::forward,
-    SLIMRNN_ISA::backward,     SLIMRNN_ISA::gradient_size, SLIMRNN_ISA::gradient, SLIMRNN_ISA::deliver,
+    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,      SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
+    SLIMRNN_ISA::forward,      SLIMRNN_ISA::sums_size, SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
 };
 
 }  // namespace slimrnn

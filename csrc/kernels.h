@@ -11,12 +11,10 @@ struct Kernels {
     int (*pack_input)(void *packed, const slimrnn_scan *scan);
     void (*release)(void *packed);
     int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows);
-    int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, int thread);
-    // Gradient sums of some rows into `sums`, which has gradient_size numbers; deliver adds them to the caller's.
-    int64_t (*gradient_size)(void *packed);
-    int (*gradient)(void *packed, int64_t rows, const void *x, int64_t ldx, const void *y, int64_t ldy, int first,
-                    int last, void *sums);
-    void (*deliver)(void *packed, const void *sums, int first, int last);
+    // Gradients of parameters are summed into `sums`, numbers of a thread's own, and delivered when all have done.
+    int64_t (*sums_size)(const slimrnn_scan *scan, void *packed);
+    int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);
+    void (*deliver)(const slimrnn_scan *scan, void *packed, const void *sums);
 };
 
 extern const Kernels generic_kernels;

@@ -7,77 +7,96 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-template <class T> constexpr int panel = 2 * lanes<T>;  // columns of a packed panel
+template <class T> constexpr int panel = 2 * lanes<T>;  // columns of the widest panel
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// y[r][0..panels·panel) += Σ_k x[r·row + k·step] p[k·stride + …]. Every row and column sums over k in the same order,
+// y[r][0 … columns) += Σ_k x[r·row + k·step] p[k·stride + …]. Every row and column sums over k in the same order,
 // whatever the tile, so that results do not depend on how rows are shared out.
-template <class T, int ROWS, int PANELS>
-inline void tile(int64_t depth, const T *x, int64_t row, int64_t step, const T *p, int64_t stride, int64_t next_panel,
-                 T *y, int64_t ldy, int64_t columns) {
-    constexpr int L = lanes<T>, W = 2 * PANELS;
-    Vec<T> sum[ROWS][W];
+template <class T, int ROWS, int VECTORS>
+inline void tile(int64_t depth, const T *x, int64_t row, int64_t step, const T *p, int64_t stride, T *y, int64_t ldy,
+                 int64_t columns) {
+    constexpr int L = lanes<T>;
+    Vec<T> sum[ROWS][VECTORS];
     for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < W; v++) sum[r][v] = Vec<T>{};
+        for (int v = 0; v < VECTORS; v++) sum[r][v] = Vec<T>{};
     for (int64_t k = 0; k < depth; k++) {
-        Vec<T> w[W];
-        for (int v = 0; v < W; v++) w[v] = load(p + (v / 2) * next_panel + k * stride + (v % 2) * L);
+        Vec<T> w[VECTORS];
+        for (int v = 0; v < VECTORS; v++) w[v] = load(p + k * stride + v * L);
         for (int r = 0; r < ROWS; r++) {
             const T a = x[r * row + k * step];
-            for (int v = 0; v < W; v++) sum[r][v] += w[v] * a;
+            for (int v = 0; v < VECTORS; v++) sum[r][v] += w[v] * a;
         }
     }
     for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < W; v++) {
-            int64_t at = v * L, left = columns - at;
-            T *to = y + r * ldy + at;
+        for (int v = 0; v < VECTORS; v++) {
+            const int64_t left = columns - v * L;
+            T *to = y + r * ldy + v * L;
             if (left >= L)
                 store(to, load(to) + sum[r][v]);
-            else if (left > 0) {
-                Tail tail{int(left)};
-                tail.put(to, tail.get(to) + sum[r][v]);
-            }
+            else if (left > 0)
+                Tail{int(left)}.put(to, Tail{int(left)}.get(to) + sum[r][v]);
         }
+}
+
+// One row has few sums: several panels at a time keep the multipliers busy.
+template <class T>
+void one_row(int64_t depth, const T *x, const T *base, int64_t next, int64_t panels, T *y, int64_t columns) {
+    constexpr int L = lanes<T>, MANY = 4;
+    int64_t n = 0;
+    for (; n + MANY <= panels; n += MANY) {
+        Vec<T> sum[2 * MANY];
+        for (int v = 0; v < 2 * MANY; v++) sum[v] = Vec<T>{};
+        for (int64_t k = 0; k < depth; k++)
+            for (int v = 0; v < 2 * MANY; v++)
+                sum[v] += load(base + (n + v / 2) * next + k * 2 * L + (v % 2) * L) * x[k];
+        for (int v = 0; v < 2 * MANY; v++) {
+            const int64_t at = n * 2 * L + v * L, left = columns - at;
+            if (left >= L)
+                store(y + at, load(y + at) + sum[v]);
+            else if (left > 0)
+                Tail{int(left)}.put(y + at, Tail{int(left)}.get(y + at) + sum[v]);
+        }
+    }
+    for (; n < panels; n++) tile<T, 1, 2>(depth, x, 0, 1, base + n * next, 2 * L, y + n * 2 * L, 0, columns - n * 2 * L);
 }
 
 template <class T, int ROWS>
-inline void tile_of_rows(int rows, int64_t depth, const T *x, int64_t row, int64_t step, const T *p, int64_t stride, T *y,
-                         int64_t ldy, int64_t columns) {
+inline void tile_of_rows(int rows, int vectors, int64_t depth, const T *x, int64_t row, int64_t step, const T *p,
+                         int64_t stride, T *y, int64_t ldy, int64_t columns) {
     if constexpr (ROWS > 0) {
-        if (rows == ROWS)
-            tile<T, ROWS, 1>(depth, x, row, step, p, stride, 0, y, ldy, columns);
+        if (rows != ROWS)
+            tile_of_rows<T, ROWS - 1>(rows, vectors, depth, x, row, step, p, stride, y, ldy, columns);
+        else if (vectors == 1)
+            tile<T, ROWS, 1>(depth, x, row, step, p, stride, y, ldy, columns);
         else
-            tile_of_rows<T, ROWS - 1>(rows, depth, x, row, step, p, stride, y, ldy, columns);
+            tile<T, ROWS, 2>(depth, x, row, step, p, stride, y, ldy, columns);
     }
 }
 
-// A (depth x columns) matrix as consecutive panels of full vectors, the last filled up with zeros.
+// A (depth x columns) matrix as consecutive panels of whole vectors, the last filled up with zeros.
 template <class T> struct Packed {
     int64_t depth = 0, columns = 0;
     T *data = nullptr;
-    int64_t panels() const { return round_up(columns, panel<T>) / panel<T>; }
-    int64_t size() const { return depth * panels() * panel<T>; }
+    int vectors() const { return columns <= lanes<T> ? 1 : 2; }
+    int64_t wide() const { return vectors() * lanes<T>; }
+    int64_t panels() const { return round_up(columns, wide()) / wide(); }
+    int64_t size() const { return depth * panels() * wide(); }
     template <class Get> void pack(Get get) {
         T *to = data;
-        for (int64_t first = 0; first < columns; first += panel<T>)
+        for (int64_t first = 0; first < columns; first += wide())
             for (int64_t k = 0; k < depth; k++)
-                for (int64_t j = first; j < first + panel<T>; j++) *to++ = j < columns ? get(k, j) : T(0);
+                for (int64_t j = first; j < first + wide(); j++) *to++ = j < columns ? get(k, j) : T(0);
     }
 };
 
 // y (rows, columns) += x (rows, depth) · w[from:from+depth]
 template <class T>
 void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, int64_t from, int64_t depth, T *y, int64_t ldy) {
-    const int64_t next = w.depth * panel<T>;
-    const T *base = w.data + from * panel<T>;
-    if (rows == 1) {  // one row has few sums: four panels at a time keep the multipliers busy
-        int64_t n = 0, count = w.panels();
-        for (; n + 4 <= count; n += 4)
-            tile<T, 1, 4>(depth, x, 0, 1, base + n * next, panel<T>, next, y + n * panel<T>, ldy,
-                          w.columns - n * panel<T>);
-        for (; n < count; n++)
-            tile<T, 1, 1>(depth, x, 0, 1, base + n * next, panel<T>, 0, y + n * panel<T>, ldy, w.columns - n * panel<T>);
+    const int64_t wide = w.wide(), next = w.depth * wide;
+    const T *base = w.data + from * wide;
+    if (rows == 1 && w.vectors() == 2) {
+        one_row(depth, x, base, next, w.panels(), y, w.columns);
         return;
     }
     const int64_t tiles = (rows + SLIMRNN_TILE_ROWS - 1) / SLIMRNN_TILE_ROWS;
@@ -85,8 +104,8 @@ void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, int64_t
         int64_t r = 0;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t until = rows * (i + 1) / tiles;
-            tile_of_rows<T, SLIMRNN_TILE_ROWS>(int(until - r), depth, x + r * ldx, ldx, 1, base + n * next, panel<T>,
-                                               y + r * ldy + n * panel<T>, ldy, w.columns - n * panel<T>);
+            tile_of_rows<T, SLIMRNN_TILE_ROWS>(int(until - r), w.vectors(), depth, x + r * ldx, ldx, 1, base + n * next,
+                                               wide, y + r * ldy + n * wide, ldy, w.columns - n * wide);
             r = until;
         }
     }
@@ -99,13 +118,14 @@ template <class T> void multiply(int64_t rows, const T *x, int64_t ldx, const Pa
 template <class T>
 void correlate(int64_t rows, int64_t p, int64_t q, const T *a, int64_t lda, const T *b, int64_t ldb, T *sums,
                int64_t lds) {
-    for (int64_t j = 0; j < q; j += panel<T>) {
-        const int64_t tiles = (p + SLIMRNN_TILE_ROWS - 1) / SLIMRNN_TILE_ROWS;
+    const int vectors = q <= lanes<T> ? 1 : 2;
+    const int64_t wide = vectors * lanes<T>, tiles = (p + SLIMRNN_TILE_ROWS - 1) / SLIMRNN_TILE_ROWS;
+    for (int64_t j = 0; j < q; j += wide) {
         int64_t i = 0;
         for (int64_t k = 0; k < tiles; k++) {
             int64_t until = p * (k + 1) / tiles;
-            tile_of_rows<T, SLIMRNN_TILE_ROWS>(int(until - i), rows, a + i, 1, lda, b + j, ldb, sums + i * lds + j, lds,
-                                               q - j);
+            tile_of_rows<T, SLIMRNN_TILE_ROWS>(int(until - i), vectors, rows, a + i, 1, lda, b + j, ldb,
+                                               sums + i * lds + j, lds, q - j);
             i = until;
         }
     }

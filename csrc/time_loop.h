@@ -30,11 +30,6 @@ template <class T> struct Workspace {
         at += round_up(count, lanes<T>);
         return mine;
     }
-    static int64_t size(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
-        int64_t most = 0;
-        for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows));
-        return most + rows * s.width * (10 + s.gates) + 32 * lanes<T>;
-    }
 };
 
 template <class T> class TimeLoop {
@@ -67,7 +62,7 @@ template <class T> class TimeLoop {
         map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
         map.masked = memory.take(block);
         int64_t most = 0;
-        for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows));
+        for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows_at_once(rows)));
         map.scratch = memory.take(most);
     }
 
@@ -97,10 +92,12 @@ template <class T> class TimeLoop {
         if (s.states == 2) memcpy(out(s.last, 1, width), step.c_before, sizeof(T) * block);
     }
 
-    void backward(int thread) {
-        T *d_own = static_cast<T *>(s.d_own) + (s.own ? thread * width * (s.cell == SLIMRNN_LSTM ? 3 : 1) : 0);
+    // Back through time. The gradients of the parameters are summed every few steps, while what they need is at hand.
+    void backward(T *sums) {
+        Sums at = split(s, map.terms, sums);
+        Chunk chunk = make_chunk();
         Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
-                     memory.take(block), nullptr, memory.take(block), nullptr, nullptr, d_own};
+                     nullptr, nullptr, memory.take(block), nullptr, nullptr, at.own};
         T *d_h = memory.take(block), *before = memory.take(block);
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
@@ -112,7 +109,8 @@ template <class T> class TimeLoop {
             for (int64_t r = 0; r < rows; r++)
                 if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
             step.gates = out(s.gate_history, t, row_gates);
-            step.d_gates = out(s.d_wx, t, row_gates);
+            step.d_gates = chunk.d + chunk.rows * row_gates;
+            step.spare = chunk.special + chunk.rows * width;
             step.h = out(h_history, t, width);
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
             step.h_before = state_before(k, h_history, 0, h_local);
@@ -125,12 +123,118 @@ template <class T> class TimeLoop {
             cell.backward(step);
             if (s.lengths) pass_ended(step, t, ended);
             std::swap(d_h, before);
+            if (s.d_wx) memcpy(out(s.d_wx, t, row_gates), step.d_gates, sizeof(T) * rows * row_gates);
+            remember(chunk, step, t);
+            if (chunk.rows + rows > chunk.most || k == 0) sum_up(chunk, at);
         }
         memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
         if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
     }
 
+    // Where a thread's sums of gradients lie: every term's, the input matrix with the bias as its last column, own.
+    struct Sums {
+        T *term[16], *input, *own;
+        int64_t size;
+    };
+    static Sums split(const slimrnn_scan &s, Term<T> *const *terms, T *at) {
+        Sums sums{};
+        int64_t size = 0;
+        for (int k = 0; k < s.term_count; k++) {
+            sums.term[k] = at + size;
+            size += round_up(terms[k]->gradient_size(), lanes<T>);
+        }
+        sums.input = at + size;
+        if (s.u) size += round_up(s.gates * s.width * (s.input_size + 1), lanes<T>);
+        sums.own = at + size;
+        if (s.own) size += s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1);
+        sums.size = size;
+        return sums;
+    }
+    static int64_t sums_size(const slimrnn_scan &s, Term<T> *const *terms) { return split(s, terms, nullptr).size; }
+
+    static void deliver(const slimrnn_scan &s, Term<T> *const *terms, const T *at) {
+        Sums sums = split(s, terms, const_cast<T *>(at));
+        for (int k = 0; k < s.term_count; k++) terms[k]->deliver(sums.term[k], 0, s.gates);
+        const int64_t own = s.own ? s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1) : 0, m = s.input_size;
+        for (int64_t i = 0; i < own; i++) static_cast<T *>(s.d_own)[i] += sums.own[i];
+        if (!s.u) return;
+        for (int64_t i = 0; i < s.gates * s.width; i++) {
+            const T *row = sums.input + i * (m + 1);
+            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += row[j];
+            if (s.bias) static_cast<T *>(s.d_bias)[i] += row[m];
+        }
+    }
+
+    static int64_t workspace(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
+        const int64_t most = rows_at_once(rows);
+        int64_t scratch = 0;
+        for (int k = 0; k < s.term_count; k++) scratch = std::max(scratch, terms[k]->scratch_size(most));
+        return scratch + rows * s.width * (9 + s.gates) + 32 * panel<T> +
+               most * ((3 + s.gates) * round_up(s.width, panel<T>) + round_up(s.input_size + 1, panel<T>));
+    }
+
   private:
+    // The last few steps on the way back, row by row: what the gradients of the matrices are made of.
+    struct Chunk {
+        int64_t rows = 0, most, ldx, ldu;
+        T *d;        // (rows, G, width) gradients of the gates
+        T *x;        // (rows, ldx) the state before, masked
+        T *special;  // GRU: (rows, width) the candidate's own gradient (after) or input (before)
+        T *u;        // (rows, ldu) the input and a one
+    };
+    static int64_t rows_at_once(int64_t rows) { return std::max<int64_t>(rows, 96 / rows * rows); }
+    Chunk make_chunk() {
+        Chunk c;
+        c.most = rows_at_once(rows);
+        c.ldx = round_up(width, panel<T>);
+        c.ldu = round_up(s.input_size + 1, panel<T>);
+        c.d = memory.take(c.most * row_gates);
+        c.special = memory.take(c.most * c.ldx + panel<T>);
+        c.x = memory.take(c.most * c.ldx + panel<T>);
+        c.u = memory.take(c.most * c.ldu + panel<T>);
+        return c;
+    }
+    void remember(Chunk &c, const Step<T> &step, int64_t t) const {
+        for (int64_t r = 0; r < rows; r++) {
+            T *to = c.x + (c.rows + r) * c.ldx;
+            const T *h = step.h_before + r * width;
+            if (map.mask)
+                for (int64_t i = 0; i < width; i++) to[i] = h[i] * map.mask[r * width + i];
+            else
+                memcpy(to, h, sizeof(T) * width);
+            if (!s.u) continue;
+            T *u = c.u + (c.rows + r) * c.ldu;
+            memcpy(u, in(s.x, t, s.input_size) + r * s.input_size, sizeof(T) * s.input_size);
+            u[s.input_size] = T(1);
+        }
+        if (s.cell == SLIMRNN_GRU_BEFORE)  // the candidate's product is that of r h
+            for (int64_t r = 0; r < rows; r++) {
+                const T *reset = step.gates + r * row_gates, *h = c.x + (c.rows + r) * c.ldx;
+                T *to = c.special + (c.rows + r) * width;
+                for (int64_t i = 0; i < width; i++) to[i] = reset[i] * h[i];
+            }
+        c.rows += rows;
+    }
+    void sum_up(Chunk &c, const Sums &at) const {
+        const int g = s.gates;
+        for (int k = 0; k < s.term_count; k++) {
+            auto add = [&](const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last) {
+                map.terms[k]->gradient(map.scratch, c.rows, x, ldx, y, ldy, first, last, at.term[k]);
+            };
+            if (s.cell == SLIMRNN_GRU_AFTER) {
+                add(c.x, c.ldx, c.d, row_gates, 0, 2);
+                add(c.x, c.ldx, c.special, width, 2, 3);
+            } else if (s.cell == SLIMRNN_GRU_BEFORE) {
+                add(c.x, c.ldx, c.d, row_gates, 0, 2);
+                add(c.special, width, c.d + 2 * width, row_gates, 2, 3);
+            } else {
+                add(c.x, c.ldx, c.d, row_gates, 0, g);
+            }
+        }
+        const int64_t m = s.input_size + 1;
+        if (s.u) correlate(c.rows, row_gates, m, c.d, row_gates, c.u, c.ldu, at.input, m);
+        c.rows = 0;
+    }
     // The gates before the recurrent product: U x + b.
     void begin(T *gates, int64_t t) const {
         if (!s.u) {

@@ -41,7 +41,7 @@ typedef struct {
     int32_t kind, gates, size, is_complex, count, shared;
     const int64_t *sizes;
     const void *const *data;
-    void *const *gradient; /* slimrnn_gradient only: same shapes as data */
+    void *const *gradient; /* backward: added to, same shapes as data */
 } slimrnn_term;
 
 typedef struct {
@@ -60,8 +60,9 @@ typedef struct {
     void *state_history;     /* together with gate_history, (time, batch, width): LSTM: c; complex: h in pairs */
     void *last;              /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
-    void *d_wx, *d_state;       /* backward: gradients going out */
-    void *d_own;                /* (threads, as own), zero before the call, or null where own is */
+    void *d_state;              /* backward: gradients going out, and */
+    void *d_wx;                 /* (time, batch, gates, width) of U x + b, or null */
+    void *d_u, *d_bias, *d_own; /* as u, bias and own, added to; null where those are */
 } slimrnn_scan;
 
 /* Version of this interface that the library was built with. */
@@ -73,11 +74,6 @@ SLIMRNN_API int32_t slimrnn_use_isa(const char *name);
 
 SLIMRNN_API int32_t slimrnn_forward(const slimrnn_scan *scan);
 SLIMRNN_API int32_t slimrnn_backward(const slimrnn_scan *scan);
-
-/* term.gradient += d/dW Σ_rows <y_row, W[first:last] x_row>, with x (rows, width), y (rows, last - first, width), where
- * consecutive rows lie ldx and ldy numbers apart. */
-SLIMRNN_API int32_t slimrnn_gradient(const slimrnn_term *term, int32_t dtype, int32_t threads, int64_t rows, const void *x,
-                         int64_t ldx, const void *y, int64_t ldy, int32_t first, int32_t last);
 
 #ifdef __cplusplus
 }

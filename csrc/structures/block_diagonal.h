@@ -46,10 +46,7 @@ template <class T> struct BlockDiagonal : Term<T> {
             back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
         }
     }
-    // For a block's gates side by side, and for rows of x that end in the middle of a vector.
-    int64_t scratch_size(int64_t rows) const override {
-        return rows * std::max(gates * block, round_up(block, panel<T>)) + panel<T>;
-    }
+    int64_t scratch_size(int64_t rows) const override { return blocks > 1 ? rows * gates * block : 0; }
 
     void matvec(T *, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
         const int64_t width = block * blocks;
@@ -57,6 +54,7 @@ template <class T> struct BlockDiagonal : Term<T> {
             for (int g = first; g < last; g++)
                 multiply(rows, x + b * block, ldx, forth(g, b), y + (g - first) * width + b * block, ldy);
     }
+    // A block's gates lie apart: they are gathered in `scratch`.
     void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
                  int last) const override {
         const int64_t depth = (last - first) * block, width = block * blocks;
@@ -76,21 +74,12 @@ template <class T> struct BlockDiagonal : Term<T> {
     }
 
     int64_t gradient_size() const override { return gates * blocks * block * block; }
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+    void gradient(T *, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                   T *sums) const override {
-        const int64_t padded = round_up(block, panel<T>), width = block * blocks;
-        for (int b = 0; b < blocks; b++) {
-            const T *from = x + b * block;
-            int64_t ld = ldx;
-            if (padded != block) {
-                for (int64_t r = 0; r < rows; r++) memcpy(scratch + r * padded, from + r * ldx, sizeof(T) * block);
-                from = scratch;
-                ld = padded;
-            }
+        for (int b = 0; b < blocks; b++)
             for (int g = first; g < last; g++)
-                correlate(rows, block, block, y + (g - first) * width + b * block, ldy, from, ld,
+                correlate(rows, block, block, y + ((g - first) * blocks + b) * block, ldy, x + b * block, ldx,
                           sums + (int64_t(g) * blocks + b) * block * block, block);
-        }
     }
     void deliver(const T *sums, int first, int last) const override {
         const int64_t size = block * block;

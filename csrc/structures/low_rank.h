@@ -48,7 +48,7 @@ template <class T> struct LowRank : Term<T> {
         }
     }
     int64_t scratch_size(int64_t rows) const override {
-        return rows * (2 * round_up(rank, panel<T>) + round_up(width, panel<T>)) + panel<T>;
+        return rows * 2 * round_up(rank, panel<T>) + panel<T>;
     }
 
     void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
@@ -74,15 +74,8 @@ template <class T> struct LowRank : Term<T> {
     int64_t gradient_size() const override { return 2 * gates * rank * width; }
     void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                   T *sums) const override {
-        const int64_t narrow = round_up(rank, panel<T>), wide = round_up(width, panel<T>), size = rank * width;
-        T *down = scratch, *back = scratch + rows * narrow, *copy = back + rows * narrow;
-        const T *from = x;
-        int64_t ld = ldx;
-        if (wide != width) {
-            for (int64_t r = 0; r < rows; r++) memcpy(copy + r * wide, x + r * ldx, sizeof(T) * width);
-            from = copy;
-            ld = wide;
-        }
+        const int64_t narrow = round_up(rank, panel<T>), size = rank * width;
+        T *down = scratch, *back = scratch + rows * narrow;
         for (int g = first; g < last; g++) {
             const T *d = y + (g - first) * width;
             if (!tied || g == first) {
@@ -93,7 +86,7 @@ template <class T> struct LowRank : Term<T> {
             correlate(rows, width, rank, d, ldy, down, narrow, sums + g * size, rank);
             multiply(rows, d, ldy, piece(UP_BACK, g), back, narrow);
             if (!tied || g == last - 1)
-                correlate(rows, rank, width, back, narrow, from, ld, sums + (gates + (tied ? 0 : g)) * size, width);
+                correlate(rows, rank, width, back, narrow, x, ldx, sums + (gates + (tied ? 0 : g)) * size, width);
         }
     }
     void deliver(const T *sums, int first, int last) const override {

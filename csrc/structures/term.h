@@ -12,8 +12,6 @@ template <class T> struct Scratch {
     int64_t size = 0;
 };
 
-constexpr int64_t gradient_rows = 64;  // summed at a time, so that they stay in the cache
-
 template <class T> struct Term {
     virtual ~Term() {}
     // Numbers of T that packing needs, and then the memory for them.
@@ -26,8 +24,8 @@ template <class T> struct Term {
                         int last) const = 0;
     virtual void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
                          int last) const = 0;
-    // sums (gradient_size numbers) += the gradient of Σ <y, W x> over at most gradient_rows rows; at the end they are
-    // added to the caller's tensors
+    // sums (gradient_size numbers) += the gradient of Σ <y, W x> over these rows, where memory of a vector's length
+    // follows x; at the end they are added to the caller's tensors
     virtual int64_t gradient_size() const = 0;
     virtual void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                           T *sums) const = 0;

@@ -34,7 +34,7 @@ class ScanStruct(ctypes.Structure):
         ("terms", POINTER(TermStruct)),
         *((name, c_void_p) for name in ("x", "u", "bias", "state", "own", "mask", "lengths")),
         *((name, c_void_p) for name in ("out", "gate_history", "state_history", "last")),
-        *((name, c_void_p) for name in ("d_out", "d_last", "d_wx", "d_state", "d_own")),
+        *((name, c_void_p) for name in ("d_out", "d_last", "d_state", "d_wx", "d_u", "d_bias", "d_own")),
     )
 
 
@@ -55,9 +55,17 @@ def missing_reason() -> str:
 @cache
 def _load() -> ctypes.CDLL | str:
     places = [Path(folder) for folder in slimrnn.__path__]
-    files = [
-        file for folder in places for file in sorted(folder.glob("libslimrnn.*")) if file.suffix in {".so", ".dylib"}
-    ]
+    override = os.environ.get("SLIMRNN_LIBRARY")  # another build, such as one with sanitizers
+    files = (
+        [Path(override)]
+        if override
+        else [
+            file
+            for folder in places
+            for file in sorted(folder.glob("libslimrnn.*"))
+            if file.suffix in {".so", ".dylib"}
+        ]
+    )
     if not files:
         return "the package was installed without a C++ compiler (install g++ or clang++, then reinstall slimrnn)"
     try:
@@ -81,13 +89,7 @@ def _declare(lib: ctypes.CDLL) -> None:
     lib.slimrnn_use_isa.argtypes = [c_char_p]
     for name in ("slimrnn_forward", "slimrnn_backward"):
         getattr(lib, name).argtypes = [POINTER(ScanStruct)]
-    lib.slimrnn_gradient.argtypes = [
-        POINTER(TermStruct),
-        *(c_int32, c_int32, c_int64),
-        *(c_void_p, c_int64, c_void_p, c_int64),
-        *(c_int32, c_int32),
-    ]
-    for name in ("slimrnn_abi", "slimrnn_use_isa", "slimrnn_forward", "slimrnn_backward", "slimrnn_gradient"):
+    for name in ("slimrnn_abi", "slimrnn_use_isa", "slimrnn_forward", "slimrnn_backward"):
         getattr(lib, name).restype = c_int32
 
 

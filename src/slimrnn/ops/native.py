@@ -1,7 +1,7 @@
 """The native scan as registered torch operators.
 
-`slimrnn::scan` runs a cell over a sequence, `slimrnn::scan_backward` carries the state's gradient back and then sums
-the gradients of the matrices over all steps at once. Both see real tensors only: a complex one comes as pairs.
+`slimrnn::scan` runs a cell over a sequence, `slimrnn::scan_backward` carries the state's gradient back and sums those
+of the parameters on the way. Both see real tensors only: a complex one comes as pairs.
 
 Shape suffixes: T time, B batch, G gates, W real numbers of a state vector, S states.
 """
@@ -157,6 +157,9 @@ def _scan_backward(
     out: Tensor,
     gates: Tensor,
     states: Tensor,
+    x: Tensor,
+    u: Tensor | None,
+    bias: Tensor | None,
     state: Tensor,
     weights: Sequence[Tensor],
     own: Tensor | None,
@@ -164,17 +167,23 @@ def _scan_backward(
     lengths: Tensor | None,
     plan: str,
     reverse: bool,
+    want_wx: bool,
 ) -> list[Tensor]:
-    """-> gradients of U x + b (T, B, G, W), state, own (empty without own), weights..."""
-    call = _Call(plan, out.shape[0], state, weights, own, mask, lengths, reverse)
-    d_wx, d_state = torch.empty_like(gates), torch.empty_like(call.state)
-    d_own = gates.new_zeros(call.threads, *(() if own is None else own.shape))
-    d_out, d_last = d_out.contiguous(), d_last.contiguous()
+    """-> gradients of U x + b (T, B, G, W; empty unless wanted), u, bias, own (empty where those are None), state,
+    weights..."""
+    found = _gradients(gates, u, bias, state, weights, own, want_wx)
+    d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
+    for sums in (d_u, d_bias, d_own, *d_weights):
+        sums.zero_()
+    call = _Call(plan, out.shape[0], state, weights, own, mask, lengths, reverse, d_weights)
+    held = [t if t is None else t.contiguous() for t in (x, u, bias, d_out, d_last)]
+    call.struct.input_size = 0 if u is None else u.shape[-1]
+    call.point(x=held[0], u=held[1], bias=held[2], d_out=held[3], d_last=held[4])
     call.point(out=out, gate_history=gates, state_history=states if states.numel() else None)
-    call.point(d_out=d_out, d_last=d_last, d_wx=d_wx, d_state=d_state, d_own=None if own is None else d_own)
+    call.point(d_wx=d_wx if want_wx else None, d_u=d_u if u is not None else None, d_state=d_state)
+    call.point(d_bias=d_bias if bias is not None else None, d_own=d_own if own is not None else None)
     call.run("slimrnn_backward")
-    d_weights = _weight_gradients(call, states if call.plan.complex else out, gates, d_wx)
-    return [d_wx, d_state, gates.new_empty(0) if own is None else d_own.sum(0), *d_weights]
+    return found
 
 
 @_scan_backward.register_fake
@@ -184,6 +193,9 @@ def _(
     out: Tensor,
     gates: Tensor,
     states: Tensor,
+    x: Tensor,
+    u: Tensor | None,
+    bias: Tensor | None,
     state: Tensor,
     weights: Sequence[Tensor],
     own: Tensor | None,
@@ -191,10 +203,27 @@ def _(
     lengths: Tensor | None,
     plan: str,
     reverse: bool,
+    want_wx: bool,
 ) -> list[Tensor]:
-    d_own = gates.new_empty(0) if own is None else own.new_empty(own.shape)
-    like = [w.new_empty(w.shape) for w in weights]
-    return [torch.empty_like(gates), state.new_empty(state.shape), d_own, *like]
+    return _gradients(gates, u, bias, state, weights, own, want_wx)
+
+
+def _gradients(
+    gates: Tensor,
+    u: Tensor | None,
+    bias: Tensor | None,
+    state: Tensor,
+    weights: Sequence[Tensor],
+    own: Tensor | None,
+    want_wx: bool,
+) -> list[Tensor]:
+    optional = [gates.new_empty(0 if t is None else t.shape) for t in (u, bias, own)]
+    return [
+        gates.new_empty(gates.shape if want_wx else 0),
+        *optional,
+        state.new_empty(state.shape),
+        *(w.new_empty(w.shape) for w in weights),
+    ]
 
 
 class _Calling(threading.local):
@@ -228,20 +257,15 @@ def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Te
         inputs = [x, u, bias, state, own, *weights]
         d = _differentiate_again(ctx, inputs, mask, lengths, d_out, d_last)
         return d[0], d[1], d[2], d[3], d[5:], d[4], None, None, None, None, None
-    d_wx, d_state, d_own, *d_weights = torch.ops.slimrnn.scan_backward(
-        d_out, d_last, out, gates, states, state, weights, own, mask, lengths, ctx.plan, ctx.reverse
+    d_wx, d_u, d_bias, d_own, d_state, *d_weights = torch.ops.slimrnn.scan_backward(
+        *(d_out, d_last, out, gates, states, x, u, bias, state, weights, own, mask, lengths),
+        *(ctx.plan, ctx.reverse, ctx.needs_input_grad[0]),
     )
-    d_x, d_u, d_bias = d_wx, None, None
-    if u is not None:
-        flat, narrow = d_wx.flatten(2), x.flatten(0, 1)
-        d_x = flat @ u.flatten(0, 1) if ctx.needs_input_grad[0] else None
-        if ctx.needs_input_grad[2]:  # one product for both: the bias is the weight of a constant input
-            narrow = torch.cat([narrow, narrow.new_ones(len(narrow), 1)], 1)
-        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
-            both = (narrow.mT @ flat.flatten(0, 1)).mT  # this way round: a thin matrix on the right is slow
-            d_u = both[:, : x.shape[-1]].reshape(u.shape)
-            d_bias = both[:, -1].reshape(u.shape[:-1]) if bias is not None else None
-    return d_x, d_u, d_bias, d_state, d_weights, None if own is None else d_own, None, None, None, None, None
+    d_x = None
+    if ctx.needs_input_grad[0]:
+        d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
+    d_u, d_bias, d_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
+    return d_x, d_u, d_bias, d_state, d_weights, d_own, None, None, None, None, None
 
 
 def _differentiate_again(
@@ -273,6 +297,7 @@ class _Call:
         mask: Tensor | None,
         lengths: Tensor | None,
         reverse: bool,
+        gradients: Sequence[Tensor] = (),
     ) -> None:
         self.plan = Plan.decode(plan)
         count, self.batch, width = state.shape
@@ -284,7 +309,9 @@ class _Call:
         self.reverse, self.dtype = reverse, DTYPES[state.dtype]
         self.weights = [w.contiguous() for w in weights]
         size = width // 2 if self.plan.complex else width
-        self.terms = [_Term(t, gates, size, self.plan.complex) for t in self.plan.split(self.weights)]
+        sums = self.plan.split(gradients) if gradients else [None] * len(self.plan.terms)
+        terms = zip(self.plan.split(self.weights), sums, strict=True)
+        self.terms = [_Term(term, gates, size, self.plan.complex, d) for term, d in terms]
         self.structs = (TermStruct * len(self.terms))(*(term.struct for term in self.terms))
         self.threads = min(torch.get_num_threads(), max(1, self.batch))
         self.struct = ScanStruct(
@@ -314,7 +341,7 @@ class _Call:
 class _Term:
     """A filled-in slimrnn_term."""
 
-    def __init__(self, term: NativeTerm, gates: int, size: int, pairs: bool) -> None:
+    def __init__(self, term: NativeTerm, gates: int, size: int, pairs: bool, gradient: NativeTerm | None) -> None:
         plan = term.plan
         self.tensors = term.tensors
         self.data = (ctypes.c_void_p * len(term.tensors))(*(t.data_ptr() for t in term.tensors))
@@ -329,55 +356,6 @@ class _Term:
             sizes=self.sizes,
             data=self.data,
         )
-
-    def collect(self) -> list[Tensor]:
-        """Zeros for the gradients to be summed into."""
-        self.sums = [torch.zeros_like(t) for t in self.tensors]
-        self.targets = (ctypes.c_void_p * len(self.sums))(*(t.data_ptr() for t in self.sums))
-        self.struct.gradient = self.targets
-        return self.sums
-
-
-def _weight_gradients(call: _Call, out: Tensor, gates: Tensor, d_wx: Tensor) -> list[Tensor]:
-    """Σ over steps and sequences of the gradients of W, from the states before each step and the gates' gradients."""
-    found = [tensor for term in call.terms for tensor in term.collect()]
-    for before, gate, d in _steps(call, out, gates, d_wx):
-        if call.mask is not None:
-            before = before * call.mask.expand(before.shape[0] // call.batch, -1, -1).flatten(0, 1)
-        for first, last, x, y in _products(call.plan.cell, before, gate, d):
-            for term in call.terms:
-                status = native_library().slimrnn_gradient(  # type: ignore[union-attr]
-                    ctypes.byref(term.struct),
-                    *(call.dtype, call.threads, x.shape[0]),
-                    *(x.data_ptr(), x.stride(0), y.data_ptr(), y.stride(0)),
-                    *(first, last),
-                )
-                check(status)
-    return found
-
-
-def _steps(call: _Call, out: Tensor, gates: Tensor, d_wx: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """(state before, gates, gradients), rows of all steps: those after another step, and the first ones."""
-    later, earlier = slice(1, None), slice(None, -1)
-    if not call.reverse:
-        pieces = [(out[earlier], gates[later], d_wx[later]), (call.state[0], gates[:1], d_wx[:1])]
-    elif call.lengths is None:
-        pieces = [(out[later], gates[earlier], d_wx[earlier]), (call.state[0], gates[-1:], d_wx[-1:])]
-    else:  # a sequence begins where it ends; beyond that the output is zero and adds nothing
-        ends, columns = call.lengths - 1, torch.arange(call.batch)
-        pieces = [
-            (out[later], gates[earlier], d_wx[earlier]),
-            (call.state[0], gates[ends, columns], d_wx[ends, columns]),
-        ]
-    width = out.shape[-1]
-    rows = [(h.reshape(-1, width), g.reshape(-1, *g.shape[-2:]), d.reshape(-1, *d.shape[-2:])) for h, g, d in pieces]
-    return [piece for piece in rows if len(piece[0])]
-
-
-def _products(cell: str, before: Tensor, gates: Tensor, d: Tensor) -> list[tuple[int, int, Tensor, Tensor]]:
-    """(first gate, last gate, x, y): the products W x of the cell, and the gradients y that they get."""
-    if cell == "gru_after":  # the reset gate acts on the product
-        return [(0, 2, before, d), (2, 3, before, d[:, 2] * gates[:, 0])]
-    if cell == "gru_before":  # the reset gate acts on the state
-        return [(0, 2, before, d), (2, 3, before * gates[:, 0], d[:, 2])]
-    return [(0, d.shape[1], before, d)]
+        if gradient is not None:
+            self.sums = (ctypes.c_void_p * len(term.tensors))(*(t.data_ptr() for t in gradient.tensors))
+            self.struct.gradient = self.sums

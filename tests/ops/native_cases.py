@@ -1,0 +1,143 @@
+"""Layers to run on both backends, and what is compared: outputs, final states and every gradient."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.ops.library import instruction_sets, native_library
+
+INPUT, TIME, BATCH = 4, 5, 4
+LENGTHS = torch.tensor([3, 5, 1, 4])
+ISAS = [] if (found := native_library()) is None else instruction_sets(found)
+Results = dict[str, Tensor]
+
+needs_library = pytest.mark.skipif(native_library() is None, reason="slimrnn was installed without its native library")
+pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+
+
+def build(cell: str, structure: str = "dense", size: int = SIZE, input_size: int = INPUT, **options: Any) -> Any:
+    """One layer of a registry pair, its parameters moved off their initial values."""
+    if not options.get("bias", True):  # and so nothing that would be its initial value
+        options |= {name: 0.0 for name in CELLS[cell].options if name.endswith("_bias")}
+    stack = CELLS[cell].build(input_size, size, structure=STRUCTURES[structure], **options)
+    return randomise_(stack, 0.1).layer(0)
+
+
+def start(layer: RecurrentLayer, batch: int = BATCH) -> tuple[Tensor, ...]:
+    """A random initial state in the layer's precision."""
+    like = layer.initial_state(batch)
+    return tuple(0.5 * numbers(*s.shape, complex=s.is_complex()).to(s.dtype) for s in like)
+
+
+def differentiate(
+    layer: RecurrentLayer,
+    x: Tensor,
+    state: tuple[Tensor, ...],
+    lengths: Tensor | None = None,
+    reverse: bool = False,
+    seed: int = 1,
+) -> Results:
+    """Outputs, last states and the gradients, of a fixed random weighting of both, of everything that has one."""
+    x, state = x.detach().requires_grad_(), tuple(s.detach().requires_grad_() for s in state)
+    torch.manual_seed(seed)  # dropout masks
+    output, last = layer(x, state, lengths, reverse)
+    results = {"output": output, **{f"last {k}": s for k, s in enumerate(last)}}
+    draw = torch.Generator().manual_seed(seed)
+    loss = torch.zeros((), dtype=x.dtype)
+    for value in results.values():
+        real = torch.view_as_real(value) if value.is_complex() else value
+        loss = loss + (real * torch.randn(real.shape, generator=draw, dtype=torch.float64).to(x.dtype)).sum()
+    inputs = {"x": x, **{f"state {k}": s for k, s in enumerate(state)}}
+    inputs |= {name: p for name, p in layer.named_parameters() if p.requires_grad}
+    found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
+    for name, value, gradient in zip(inputs, inputs.values(), found, strict=True):
+        results[f"gradient of {name}"] = torch.zeros_like(value) if gradient is None else gradient
+    return {name: value.detach() for name, value in results.items()}
+
+
+def on(backend: str, layer: RecurrentLayer, dtype: torch.dtype | None = None) -> RecurrentLayer:
+    """A copy of the layer on this backend, in this precision."""
+    twin = copy.deepcopy(layer).to(dtype)
+    twin.backend = backend
+    return twin
+
+
+def in_double(t: Tensor) -> Tensor:
+    return t.to(torch.complex128 if t.is_complex() else torch.float64)
+
+
+def compare(actual: Results, expected: Results, tolerance: float) -> None:
+    """Equal to `tolerance` times the largest entry of each."""
+    assert actual.keys() == expected.keys()
+    for name, value in expected.items():
+        assert actual[name].shape == value.shape, name
+        assert torch.isfinite(value).all(), name
+        error = (in_double(actual[name]) - in_double(value)).abs()
+        worst = float(error.max() if error.numel() else 0.0)
+        largest = float(value.abs().max() if value.numel() else 0.0)
+        assert worst <= tolerance * largest, f"{name}: off by {worst:.2e}, largest entry {largest:.2e}"
+
+
+def check_native(
+    layer: RecurrentLayer,
+    x: Tensor,
+    state: tuple[Tensor, ...],
+    lengths: Tensor | None = None,
+    reverse: bool = False,
+) -> None:
+    """native = reference, the latter always in double precision so that its own rounding is not blamed."""
+    dtype = x.dtype
+    with only_native():
+        actual = differentiate(on("native", layer), x, state, lengths, reverse)
+    wide = on("reference", layer, torch.float64)
+    expected = differentiate(wide, x.double(), tuple(map(in_double, state)), lengths, reverse)
+    assert actual["output"].dtype == dtype
+    compare(actual, expected, 1e-10 if dtype == torch.float64 else 1e-5)
+
+
+@contextmanager
+def only_native() -> Iterator[None]:
+    """Fails where a layer quietly falls back to the reference scan."""
+    from slimrnn.ops import reference
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("expected the native backend, got the reference scan")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference, "scan", refuse)
+        yield
+
+
+@contextmanager
+def instruction_set(name: str) -> Iterator[None]:
+    """Run on one instruction set, then go back to the one in use before."""
+    import os
+
+    lib = native_library()
+    assert lib is not None
+    assert lib.slimrnn_use_isa(name.encode()) == 0
+    try:
+        yield
+    finally:
+        before = os.environ.get("SLIMRNN_ISA")
+        assert lib.slimrnn_use_isa(before.encode() if before else None) == 0
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let torch, and so the native core, use this many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
