@@ -154,7 +154,7 @@ int run(const slimrnn_scan *s, bool forward) {
     prefer_large_pages(*s, forward);
     const Kernels *k = kernels();
     int status;
-    void *packed = k->pack(s->terms, s->term_count, s->dtype, &status);
+    void *packed = k->pack(s, !forward, &status);
     if (!packed) return status;
     try {
         status = forward ? run_forward(s, k, packed) : run_backward(s, k, packed);

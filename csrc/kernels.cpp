@@ -41,7 +41,7 @@ template <class T> Term<T> **terms_of(Pack *p);
 template <> Term<float> **terms_of(Pack *p) { return p->single; }
 template <> Term<double> **terms_of(Pack *p) { return p->twice; }
 
-template <class T> int fill_pack(Pack *pack, const slimrnn_term *terms) {
+template <class T> int fill_pack(Pack *pack, const slimrnn_term *terms, bool backward) {
     Term<T> **own = terms_of<T>(pack);
     int64_t size = 0;
     for (int k = 0; k < pack->count; k++) {
@@ -52,7 +52,7 @@ template <class T> int fill_pack(Pack *pack, const slimrnn_term *terms) {
     T *at = static_cast<T *>(pack->memory = aligned(size * int64_t(sizeof(T))));
     if (!at) return SLIMRNN_NO_MEMORY;
     for (int k = 0; k < pack->count; k++) {
-        own[k]->pack(at);
+        own[k]->pack(at, backward);
         at += round_up(own[k]->packed_size(), lanes<T>);
     }
     return SLIMRNN_OK;
@@ -70,15 +70,16 @@ void release(void *packed) {
     delete pack;
 }
 
-void *pack(const slimrnn_term *terms, int count, int dtype, int *status) {
+void *pack(const slimrnn_scan *s, bool backward, int *status) {
     *status = SLIMRNN_BAD_ARGUMENT;
-    if (count < 1 || count > most_terms) return nullptr;
-    Pack *made = new (std::nothrow) Pack{dtype, count, {}, {}, nullptr, nullptr};
+    if (s->term_count > most_terms) return nullptr;
+    Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr};
     if (!made) {
         *status = SLIMRNN_NO_MEMORY;
         return nullptr;
     }
-    *status = dtype == SLIMRNN_F64 ? fill_pack<double>(made, terms) : fill_pack<float>(made, terms);
+    *status = s->dtype == SLIMRNN_F64 ? fill_pack<double>(made, s->terms, backward)
+                                      : fill_pack<float>(made, s->terms, backward);
     if (*status == SLIMRNN_OK) return made;
     release(made);
     return nullptr;

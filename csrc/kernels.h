@@ -7,7 +7,7 @@ namespace slimrnn {
 struct Kernels {
     const char *name;
     // Terms packed for use by any number of threads; null when memory is short.
-    void *(*pack)(const slimrnn_term *terms, int count, int dtype, int *status);
+    void *(*pack)(const slimrnn_scan *scan, bool backward, int *status);
     int (*pack_input)(void *packed, const slimrnn_scan *scan);
     void (*release)(void *packed);
     int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows);

@@ -159,5 +159,21 @@ void add_gradient(const T *sums, int64_t rows, int64_t columns, bool is_complex,
         }
 }
 
+// The same from the transposed sums x yᵀ, (columns, rows).
+template <class T>
+void add_transposed(const T *sums, int64_t columns, int64_t rows, bool is_complex, T *to) {
+    const int64_t step = is_complex ? 2 : 1;
+    for (int64_t i = 0; i < rows; i += step)
+        for (int64_t k = 0; k < columns; k += step, to += step) {
+            const T *re = sums + k * rows + i, *im = re + rows;  // im: the imaginary part of x
+            if (!is_complex) {
+                to[0] += re[0];
+                continue;
+            }
+            to[0] += re[0] + im[1];
+            to[1] += re[1] - im[0];
+        }
+}
+
 }  // namespace SLIMRNN_ISA
 }  // namespace slimrnn

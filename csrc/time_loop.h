@@ -68,7 +68,7 @@ template <class T> class TimeLoop {
 
     void forward() {
         Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
-                     memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr};
+                     memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr, 0};
         T *gates = memory.take(rows * row_gates), *h[2] = {memory.take(block), memory.take(block)},
           *c[2] = {memory.take(block), memory.take(block)};
         T *h_history = static_cast<T *>(s.is_complex ? s.state_history : s.out);
@@ -97,7 +97,7 @@ template <class T> class TimeLoop {
         Sums at = split(s, map.terms, sums);
         Chunk chunk = make_chunk();
         Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
-                     nullptr, nullptr, memory.take(block), nullptr, nullptr, at.own};
+                     nullptr, nullptr, memory.take(block), nullptr, nullptr, at.own, chunk.ldd};
         T *d_h = memory.take(block), *before = memory.take(block);
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
@@ -109,7 +109,7 @@ template <class T> class TimeLoop {
             for (int64_t r = 0; r < rows; r++)
                 if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
             step.gates = out(s.gate_history, t, row_gates);
-            step.d_gates = chunk.d + chunk.rows * row_gates;
+            step.d_gates = chunk.d + chunk.rows * chunk.ldd;
             step.spare = chunk.special + chunk.rows * width;
             step.h = out(h_history, t, width);
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
@@ -123,7 +123,8 @@ template <class T> class TimeLoop {
             cell.backward(step);
             if (s.lengths) pass_ended(step, t, ended);
             std::swap(d_h, before);
-            if (s.d_wx) memcpy(out(s.d_wx, t, row_gates), step.d_gates, sizeof(T) * rows * row_gates);
+            for (int64_t r = 0; s.d_wx && r < rows; r++)
+                memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * chunk.ldd, sizeof(T) * row_gates);
             remember(chunk, step, t);
             if (chunk.rows + rows > chunk.most || k == 0) sum_up(chunk, at);
         }
@@ -170,25 +171,28 @@ template <class T> class TimeLoop {
         int64_t scratch = 0;
         for (int k = 0; k < s.term_count; k++) scratch = std::max(scratch, terms[k]->scratch_size(most));
         return scratch + rows * s.width * (9 + s.gates) + 32 * panel<T> +
-               most * ((3 + s.gates) * round_up(s.width, panel<T>) + round_up(s.input_size + 1, panel<T>));
+               most * ((3 + s.gates) * (round_up(s.width, panel<T>) + lanes<T>) + round_up(s.input_size + 1, panel<T>));
     }
 
   private:
     // The last few steps on the way back, row by row: what the gradients of the matrices are made of.
     struct Chunk {
-        int64_t rows = 0, most, ldx, ldu;
-        T *d;        // (rows, G, width) gradients of the gates
+        int64_t rows = 0, most, ldd, ldx, ldu;
+        T *d;        // (rows, G, width), rows ldd apart: gradients of the gates
         T *x;        // (rows, ldx) the state before, masked
         T *special;  // GRU: (rows, width) the candidate's own gradient (after) or input (before)
         T *u;        // (rows, ldu) the input and a one
     };
+    // Rows a multiple of a page apart would compete for the same few lines of the cache.
+    static int64_t apart(int64_t length) { return length % (1024 / sizeof(T)) ? length : length + lanes<T>; }
     static int64_t rows_at_once(int64_t rows) { return std::max<int64_t>(rows, 96 / rows * rows); }
     Chunk make_chunk() {
         Chunk c;
         c.most = rows_at_once(rows);
-        c.ldx = round_up(width, panel<T>);
+        c.ldd = apart(row_gates);
+        c.ldx = apart(round_up(width, panel<T>));
         c.ldu = round_up(s.input_size + 1, panel<T>);
-        c.d = memory.take(c.most * row_gates);
+        c.d = memory.take(c.most * c.ldd);
         c.special = memory.take(c.most * c.ldx + panel<T>);
         c.x = memory.take(c.most * c.ldx + panel<T>);
         c.u = memory.take(c.most * c.ldu + panel<T>);
@@ -222,17 +226,17 @@ template <class T> class TimeLoop {
                 map.terms[k]->gradient(map.scratch, c.rows, x, ldx, y, ldy, first, last, at.term[k]);
             };
             if (s.cell == SLIMRNN_GRU_AFTER) {
-                add(c.x, c.ldx, c.d, row_gates, 0, 2);
+                add(c.x, c.ldx, c.d, c.ldd, 0, 2);
                 add(c.x, c.ldx, c.special, width, 2, 3);
             } else if (s.cell == SLIMRNN_GRU_BEFORE) {
-                add(c.x, c.ldx, c.d, row_gates, 0, 2);
-                add(c.special, width, c.d + 2 * width, row_gates, 2, 3);
+                add(c.x, c.ldx, c.d, c.ldd, 0, 2);
+                add(c.special, width, c.d + 2 * width, c.ldd, 2, 3);
             } else {
-                add(c.x, c.ldx, c.d, row_gates, 0, g);
+                add(c.x, c.ldx, c.d, c.ldd, 0, g);
             }
         }
         const int64_t m = s.input_size + 1;
-        if (s.u) correlate(c.rows, row_gates, m, c.d, row_gates, c.u, c.ldu, at.input, m);
+        if (s.u) correlate(c.rows, row_gates, m, c.d, c.ldd, c.u, c.ldu, at.input, m);
         c.rows = 0;
     }
     // The gates before the recurrent product: U x + b.
@@ -297,7 +301,7 @@ template <class T> class TimeLoop {
         const size_t bytes = sizeof(T) * width;
         for (int64_t r = 0; r < rows; r++)
             if (!valid(t, r)) {
-                memset(step.d_gates + r * row_gates, 0, sizeof(T) * row_gates);
+                memset(step.d_gates + r * step.ldd, 0, sizeof(T) * row_gates);
                 memcpy(step.d_h_before + r * width, aside[0] + r * width, bytes);
                 if (s.states == 2) memcpy(step.d_c + r * width, aside[1] + r * width, bytes);
             }

@@ -24,10 +24,12 @@ template <class T, template <class> class F> struct Elman {
         each_vector<T>(s.rows * s.width, [&](int64_t i, auto n) { n.put(s.h + i, F<T>::f(n.get(s.gates + i))); });
     }
     static void backward(Step<T> &s) {
-        each_vector<T>(s.rows * s.width, [&](int64_t i, auto n) {
-            n.put(s.d_gates + i, n.get(s.d_h + i) * F<T>::slope(n.get(s.h + i)));
-        });
-        s.map.adjoint(s.d_gates, s.width, s.d_h_before, 0, 1);
+        for (int64_t r = 0; r < s.rows; r++)
+            each_vector<T>(s.width, [&](int64_t i, auto n) {
+                int64_t at = r * s.width + i;
+                n.put(s.d_gates + r * s.ldd + i, n.get(s.d_h + at) * F<T>::slope(n.get(s.h + at)));
+            });
+        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
     }
 };
 
@@ -70,9 +72,9 @@ template <class T, bool COMPLEX> struct ModRelu {
                 add_to<T>(s.d_own + i, n, d_bias);
                 Vec<T> radial = unit * along;
                 Vec<T> across = (d - radial) * (grown * inverse);
-                n.put(s.d_gates + at, grown > T(0) ? radial + across : Vec<T>{});
+                n.put(s.d_gates + r * s.ldd + i, grown > T(0) ? radial + across : Vec<T>{});
             });
-        s.map.adjoint(s.d_gates, s.width, s.d_h_before, 0, 1);
+        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
     }
 };
 

@@ -38,7 +38,7 @@ template <class T> struct GruAfter {
         const int64_t w = s.width;
         for (int64_t row = 0; row < s.rows; row++) {
             const T *at = s.gates + row * 3 * w;
-            T *to = s.d_gates + row * 3 * w;
+            T *to = s.d_gates + row * s.ldd;
             each_vector<T>(w, [&](int64_t k, auto n) {
                 Vec<T> r = n.get(at + k), u = n.get(at + w + k), inner = n.get(at + 2 * w + k);
                 Vec<T> before = n.get(s.h_before + row * w + k), h = n.get(s.h + row * w + k);
@@ -54,7 +54,7 @@ template <class T> struct GruAfter {
                 n.put(s.d_h_before + row * w + k, dh * u);
             });
         }
-        s.map.adjoint(s.d_gates, 3 * w, s.d_h_before, 0, 2);
+        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 2);
         s.map.adjoint(s.spare, w, s.d_h_before, 2, 3);
     }
 };
@@ -85,7 +85,7 @@ template <class T> struct GruBefore {
         const int64_t w = s.width;
         for (int64_t row = 0; row < s.rows; row++) {
             const T *at = s.gates + row * 3 * w;
-            T *to = s.d_gates + row * 3 * w;
+            T *to = s.d_gates + row * s.ldd;
             each_vector<T>(w, [&](int64_t k, auto n) {
                 Vec<T> u = n.get(at + w + k), candidate = n.get(at + 2 * w + k);
                 Vec<T> before = n.get(s.h_before + row * w + k), dh = n.get(s.d_h + row * w + k);
@@ -95,17 +95,17 @@ template <class T> struct GruBefore {
                 n.put(s.spare + row * w + k, Vec<T>{});
             });
         }
-        s.map.adjoint(s.d_gates + 2 * w, 3 * w, s.spare, 2, 3);  // gradient of r h
+        s.map.adjoint(s.d_gates + 2 * w, s.ldd, s.spare, 2, 3);  // gradient of r h
         for (int64_t row = 0; row < s.rows; row++) {
             const T *at = s.gates + row * 3 * w;
-            T *to = s.d_gates + row * 3 * w;
+            T *to = s.d_gates + row * s.ldd;
             each_vector<T>(w, [&](int64_t k, auto n) {
                 Vec<T> r = n.get(at + k), d_rh = n.get(s.spare + row * w + k), before = n.get(s.h_before + row * w + k);
                 n.put(to + k, d_rh * before * r * (T(1) - r));
                 n.put(s.d_h_before + row * w + k, n.get(s.d_h_before + row * w + k) + d_rh * r);
             });
         }
-        s.map.adjoint(s.d_gates, 3 * w, s.d_h_before, 0, 2);
+        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 2);
     }
 };
 

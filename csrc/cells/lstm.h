@@ -32,7 +32,7 @@ template <class T> struct Lstm {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
             const T *at = s.gates + r * 4 * w;
-            T *to = s.d_gates + r * 4 * w;
+            T *to = s.d_gates + r * s.ldd;
             each_vector<T>(w, [&](int64_t k, auto n) {
                 Vec<T> i = n.get(at + k), f = n.get(at + w + k), g = n.get(at + 2 * w + k), o = n.get(at + 3 * w + k);
                 Vec<T> before = n.get(s.c_before + r * w + k), tc = hyperbolic_tangent<T>(n.get(s.c + r * w + k));
@@ -52,7 +52,7 @@ template <class T> struct Lstm {
                 n.put(s.d_c + r * w + k, dc);
             });
         }
-        s.map.adjoint(s.d_gates, 4 * w, s.d_h_before, 0, 4);
+        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 4);
     }
 };
 

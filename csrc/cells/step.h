@@ -46,9 +46,10 @@ template <class T> struct Step {
     // backward
     const T *d_h;          // (rows, width)
     T *d_c;                // in: of c; out: of c_before
-    T *d_gates;            // (rows, G, width): gradients of the input products
+    T *d_gates;            // (rows, G, width), rows ldd apart: gradients of the input products
     T *d_h_before;         // (rows, width), starts at zero
     T *d_own;              // as own; sums
+    int64_t ldd;
 };
 
 template <class T, class N> inline void add_to(T *sum, N n, Vec<T> v) { n.put(sum, n.get(sum) + v); }

@@ -36,14 +36,14 @@ template <class T> struct BlockDiagonal : Term<T> {
         int64_t n = is_complex ? block / 2 : block;
         return {weight + (int64_t(gate) * blocks + b) * n * n * (is_complex ? 2 : 1), n, is_complex};
     }
-    void pack(T *at) override {
+    void pack(T *at, bool backward) override {
         memory = at;
         for (int b = 0; b < blocks; b++) {
-            for (int g = 0; g < gates; g++) {
+            for (int g = 0; g < gates && !backward; g++) {
                 Matrix<T> w = matrix(g, b);
                 forth(g, b).pack([&](int64_t k, int64_t j) { return w(j, k); });
             }
-            back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
+            if (backward) back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
         }
     }
     int64_t scratch_size(int64_t rows) const override { return blocks > 1 ? rows * gates * block : 0; }

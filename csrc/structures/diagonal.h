@@ -19,7 +19,7 @@ template <class T> struct Diagonal : Term<T> {
     // Complex: d x = (a, a) x + (−b, b) swapped x, so each gate has two rows of factors.
     T *memory = nullptr;
     int64_t packed_size() const override { return 2 * gates * width; }
-    void pack(T *at) override {
+    void pack(T *at, bool) override {
         memory = at;
         for (int64_t i = 0; i < gates * width; i++) {
             int64_t g = i / width, j = i % width;

@@ -45,7 +45,7 @@ template <class T> struct Kronecker : Term<T> {
                 i--;
                 g.p *= p[i], g.q *= q[i];
             } while (i > 0 && g.p * p[i - 1] <= limit && g.q * q[i - 1] <= limit &&
-                     !(trailing && g.q * field >= panel<T>));
+                     !(trailing && g.q * field >= lanes<T>));
             g.first = i;
             group[group_count++] = g;
         }
@@ -91,7 +91,7 @@ template <class T> struct Kronecker : Term<T> {
         for (int k = 0; k < group_count; k++) merged = std::max(merged, group[k].p * group[k].q * field);
         return gates * packed_per_gate + merged;
     }
-    void pack(T *at) override {
+    void pack(T *at, bool) override {
         memory = at;
         T *merged = at + gates * packed_per_gate;
         for (int gate = 0; gate < gates; gate++)

@@ -34,17 +34,17 @@ template <class T> struct LowRank : Term<T> {
         Packed<T> wide{width, rank, nullptr}, narrow{rank, width, nullptr};
         return 2 * gates * (wide.size() + narrow.size());
     }
-    void pack(T *at) override {
+    void pack(T *at, bool backward) override {
         memory = at;
         int64_t n = is_complex ? width / 2 : width, r = is_complex ? rank / 2 : rank;
         for (int g = 0; g < gates; g++) {
             int64_t step = n * r * (is_complex ? 2 : 1);
             Matrix<T> up{left + g * step, r, is_complex}, down{right + (tied ? 0 : g) * step, n, is_complex};
-            piece(UP, g).pack([&](int64_t k, int64_t j) { return up(j, k); });
-            piece(UP_BACK, g).pack([&](int64_t k, int64_t j) { return up(k, j); });
+            if (!backward) piece(UP, g).pack([&](int64_t k, int64_t j) { return up(j, k); });
+            if (backward) piece(UP_BACK, g).pack([&](int64_t k, int64_t j) { return up(k, j); });
             if (tied && g) continue;
             piece(DOWN, g).pack([&](int64_t k, int64_t j) { return down(j, k); });
-            piece(DOWN_BACK, g).pack([&](int64_t k, int64_t j) { return down(k, j); });
+            if (backward) piece(DOWN_BACK, g).pack([&](int64_t k, int64_t j) { return down(k, j); });
         }
     }
     int64_t scratch_size(int64_t rows) const override {
@@ -83,7 +83,7 @@ template <class T> struct LowRank : Term<T> {
                 memset(back, 0, sizeof(T) * rows * narrow);
                 multiply(rows, x, ldx, piece(DOWN, tied ? 0 : g), down, narrow);
             }
-            correlate(rows, width, rank, d, ldy, down, narrow, sums + g * size, rank);
+            correlate(rows, rank, width, down, narrow, d, ldy, sums + g * size, width);  // L's transposed: no column idle
             multiply(rows, d, ldy, piece(UP_BACK, g), back, narrow);
             if (!tied || g == last - 1)
                 correlate(rows, rank, width, back, narrow, x, ldx, sums + (gates + (tied ? 0 : g)) * size, width);
@@ -92,7 +92,7 @@ template <class T> struct LowRank : Term<T> {
     void deliver(const T *sums, int first, int last) const override {
         const int64_t size = rank * width, step = is_complex ? size / 2 : size;
         for (int g = first; g < last; g++) {
-            add_gradient(sums + g * size, width, rank, is_complex, target[0] + g * step);
+            add_transposed(sums + g * size, rank, width, is_complex, target[0] + g * step);
             if (!tied) add_gradient(sums + (gates + g) * size, rank, width, is_complex, target[1] + g * step);
         }
         if (tied) add_gradient(sums + gates * size, rank, width, is_complex, target[1]);

@@ -16,7 +16,7 @@ template <class T> struct Term {
     virtual ~Term() {}
     // Numbers of T that packing needs, and then the memory for them.
     virtual int64_t packed_size() const = 0;
-    virtual void pack(T *memory) = 0;
+    virtual void pack(T *memory, bool backward) = 0;
     // Numbers of T of a thread's scratch for `rows` rows.
     virtual int64_t scratch_size(int64_t rows) const = 0;
     // y (rows, last-first, width) += W x,   and   x (rows, width) += W^H y, for the gates first ... last-1

@@ -15,8 +15,8 @@ from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops.library import instruction_sets, native_library
 
-INPUT, TIME, BATCH = 4, 5, 4
-LENGTHS = torch.tensor([3, 5, 1, 4])
+INPUT, TIME, BATCH = 4, 4, 3
+LENGTHS = torch.tensor([2, 4, 1])
 ISAS = [] if (found := native_library()) is None else instruction_sets(found)
 Results = dict[str, Tensor]
 
@@ -48,7 +48,7 @@ def differentiate(
 ) -> Results:
     """Outputs, last states and the gradients, of a fixed random weighting of both, of everything that has one."""
     x, state = x.detach().requires_grad_(), tuple(s.detach().requires_grad_() for s in state)
-    torch.manual_seed(seed)  # dropout masks
+    torch.default_generator.manual_seed(seed)  # dropout masks
     output, last = layer(x, state, lengths, reverse)
     results = {"output": output, **{f"last {k}": s for k, s in enumerate(last)}}
     draw = torch.Generator().manual_seed(seed)
@@ -65,26 +65,41 @@ def differentiate(
 
 
 def on(backend: str, layer: RecurrentLayer, dtype: torch.dtype | None = None) -> RecurrentLayer:
-    """A copy of the layer on this backend, in this precision."""
-    twin = copy.deepcopy(layer).to(dtype)
-    twin.backend = backend
-    return twin
+    """The layer on this backend; in another precision, a copy."""
+    if dtype not in (None, next(layer.parameters()).dtype):
+        layer = copy.deepcopy(layer).to(dtype)
+    layer.backend = backend
+    return layer
 
 
 def in_double(t: Tensor) -> Tensor:
     return t.to(torch.complex128 if t.is_complex() else torch.float64)
 
 
-def compare(actual: Results, expected: Results, tolerance: float) -> None:
-    """Equal to `tolerance` times the largest entry of each."""
+def errors(actual: Results, expected: Results, together: float | None = None) -> dict[str, float]:
+    """The worst error of each, as a part of its largest entry.
+
+    `together`: of the largest entry of all gradients, or of all outputs and states, which are made of parts of at least
+    this size: where few numbers are compared, they may all be small because large ones cancel."""
     assert actual.keys() == expected.keys()
+    largest = {name: float(value.abs().max()) for name, value in expected.items()}
+    if together is not None:
+        for kind, least in ((True, 0.0), (False, together)):
+            names = [name for name in largest if name.startswith("gradient") == kind]
+            largest |= dict.fromkeys(names, max([least, *(largest[name] for name in names)]))
+    found = {}
     for name, value in expected.items():
         assert actual[name].shape == value.shape, name
         assert torch.isfinite(value).all(), name
-        error = (in_double(actual[name]) - in_double(value)).abs()
-        worst = float(error.max() if error.numel() else 0.0)
-        largest = float(value.abs().max() if value.numel() else 0.0)
-        assert worst <= tolerance * largest, f"{name}: off by {worst:.2e}, largest entry {largest:.2e}"
+        off = float((in_double(actual[name]) - in_double(value)).abs().max())
+        found[name] = off / largest[name] if off else 0.0
+    return found
+
+
+def compare(actual: Results, expected: Results, tolerance: float, together: float | None = None) -> None:
+    """Equal to `tolerance` times the largest entry of each."""
+    for name, error in errors(actual, expected, together).items():
+        assert error <= tolerance, f"{name}: off by {error:.2e} of the largest entry"
 
 
 def check_native(
@@ -93,15 +108,29 @@ def check_native(
     state: tuple[Tensor, ...],
     lengths: Tensor | None = None,
     reverse: bool = False,
+    single: float = 1e-5,
 ) -> None:
-    """native = reference, the latter always in double precision so that its own rounding is not blamed."""
-    dtype = x.dtype
+    """native = reference, the latter always in double precision so that its own rounding is not blamed.
+
+    `single` is the tolerance for single precision."""
     with only_native():
         actual = differentiate(on("native", layer), x, state, lengths, reverse)
+    assert actual["output"].dtype == x.dtype
     wide = on("reference", layer, torch.float64)
     expected = differentiate(wide, x.double(), tuple(map(in_double, state)), lengths, reverse)
-    assert actual["output"].dtype == dtype
-    compare(actual, expected, 1e-10 if dtype == torch.float64 else 1e-5)
+    if x.dtype == torch.float64:
+        compare(actual, expected, 1e-10)
+        return
+    found = errors(actual, expected)
+    if max(found.values()) > single:
+        # Also: GRU "after" keeps no candidate but recovers it, n = (h − u h_before) / (1 − u), which is multiplied by
+        # 1 − u later: an error that is small beside the other gates' gradients, if not beside the candidate's own.
+        found = errors(actual, expected, together=max(float(s.abs().max()) for s in state))
+    if max(found.values()) > single:
+        # Some numbers are beyond single precision, as modReLU's gradient, which grows as 1/|z|. Then the reference
+        # misses the bound as well, and native may be off by a small multiple of what the reference is.
+        usual = max(errors(differentiate(on("reference", layer), x, state, lengths, reverse), expected).values())
+        assert max(found.values()) <= 4 * usual, f"native is off by {found}, the reference by {usual:.2e}"
 
 
 @contextmanager
