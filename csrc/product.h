@@ -11,10 +11,10 @@ template <class T> constexpr int panel = 2 * lanes<T>;  // columns of the widest
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// y[r][0 … columns) += Σ_k x[r·row + k·step] p[k·stride + …]. Every row and column sums over k in the same order,
+// y[r][0 … columns) += Σ_k x(r, k) p[k·stride + …], where x(r, k) = x[r·ldx + k], or, TURNED, x[k·ldx + r]. Every row and column sums over k in the same order,
 // whatever the tile, so that results do not depend on how rows are shared out.
-template <class T, int ROWS, int VECTORS>
-inline void tile(int64_t depth, const T *x, int64_t row, int64_t step, const T *p, int64_t stride, T *y, int64_t ldy,
+template <class T, int ROWS, int VECTORS, bool TURNED>
+inline void tile(int64_t depth, const T *x, int64_t ldx, const T *p, int64_t stride, T *y, int64_t ldy,
                  int64_t columns) {
     constexpr int L = lanes<T>;
     Vec<T> sum[ROWS][VECTORS];
@@ -24,7 +24,7 @@ inline void tile(int64_t depth, const T *x, int64_t row, int64_t step, const T *
         Vec<T> w[VECTORS];
         for (int v = 0; v < VECTORS; v++) w[v] = load(p + k * stride + v * L);
         for (int r = 0; r < ROWS; r++) {
-            const T a = x[r * row + k * step];
+            const T a = TURNED ? x[k * ldx + r] : x[r * ldx + k];
             for (int v = 0; v < VECTORS; v++) sum[r][v] += w[v] * a;
         }
     }
@@ -58,19 +58,19 @@ void one_row(int64_t depth, const T *x, const T *base, int64_t next, int64_t pan
                 Tail{int(left)}.put(y + at, Tail{int(left)}.get(y + at) + sum[v]);
         }
     }
-    for (; n < panels; n++) tile<T, 1, 2>(depth, x, 0, 1, base + n * next, 2 * L, y + n * 2 * L, 0, columns - n * 2 * L);
+    for (; n < panels; n++) tile<T, 1, 2, false>(depth, x, 0, base + n * next, 2 * L, y + n * 2 * L, 0, columns - n * 2 * L);
 }
 
-template <class T, int ROWS>
-inline void tile_of_rows(int rows, int vectors, int64_t depth, const T *x, int64_t row, int64_t step, const T *p,
-                         int64_t stride, T *y, int64_t ldy, int64_t columns) {
+template <class T, int ROWS, bool TURNED>
+inline void tile_of_rows(int rows, int vectors, int64_t depth, const T *x, int64_t ldx, const T *p, int64_t stride, T *y,
+                         int64_t ldy, int64_t columns) {
     if constexpr (ROWS > 0) {
         if (rows != ROWS)
-            tile_of_rows<T, ROWS - 1>(rows, vectors, depth, x, row, step, p, stride, y, ldy, columns);
+            tile_of_rows<T, ROWS - 1, TURNED>(rows, vectors, depth, x, ldx, p, stride, y, ldy, columns);
         else if (vectors == 1)
-            tile<T, ROWS, 1>(depth, x, row, step, p, stride, y, ldy, columns);
+            tile<T, ROWS, 1, TURNED>(depth, x, ldx, p, stride, y, ldy, columns);
         else
-            tile<T, ROWS, 2>(depth, x, row, step, p, stride, y, ldy, columns);
+            tile<T, ROWS, 2, TURNED>(depth, x, ldx, p, stride, y, ldy, columns);
     }
 }
 
@@ -104,8 +104,9 @@ void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, int64_t
         int64_t r = 0;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t until = rows * (i + 1) / tiles;
-            tile_of_rows<T, SLIMRNN_TILE_ROWS>(int(until - r), w.vectors(), depth, x + r * ldx, ldx, 1, base + n * next,
-                                               wide, y + r * ldy + n * wide, ldy, w.columns - n * wide);
+            tile_of_rows<T, SLIMRNN_TILE_ROWS, false>(int(until - r), w.vectors(), depth, x + r * ldx, ldx,
+                                                      base + n * next, wide, y + r * ldy + n * wide, ldy,
+                                                      w.columns - n * wide);
             r = until;
         }
     }
@@ -124,8 +125,8 @@ void correlate(int64_t rows, int64_t p, int64_t q, const T *a, int64_t lda, cons
         int64_t i = 0;
         for (int64_t k = 0; k < tiles; k++) {
             int64_t until = p * (k + 1) / tiles;
-            tile_of_rows<T, SLIMRNN_TILE_ROWS>(int(until - i), vectors, rows, a + i, 1, lda, b + j, ldb,
-                                               sums + i * lds + j, lds, q - j);
+            tile_of_rows<T, SLIMRNN_TILE_ROWS, true>(int(until - i), vectors, rows, a + i, lda, b + j, ldb,
+                                                     sums + i * lds + j, lds, q - j);
             i = until;
         }
     }

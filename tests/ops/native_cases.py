@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,9 @@ import torch
 from torch import Tensor
 
 from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from slimrnn import BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Structure
 from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.ops import reference
 from slimrnn.ops.library import instruction_sets, native_library
 
 INPUT, TIME, BATCH = 4, 4, 3
@@ -22,6 +25,18 @@ Results = dict[str, Tensor]
 
 needs_library = pytest.mark.skipif(native_library() is None, reason="slimrnn was installed without its native library")
 pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+
+# More than one vector, panel, tile of rows and piece of a gradient sum in every direction.
+WIDE: dict[str, tuple[int, Structure]] = {
+    "dense": (131, Dense()),
+    "block": (138, BlockDiagonal(2)),
+    "low-rank+diagonal": (137, LowRank(35) + Diagonal()),
+    "tied": (70, LowRank(34, tied=True)),
+    "kronecker-2s": (128, Kronecker([2] * 7)),
+    "kronecker-odd": (135, Kronecker([5, 9, 3])),
+    "kronecker-pairs": (144, Kronecker([(6, 3), (2, 16), (12, 3)])),
+    "kronecker-wide": (140, Kronecker([(1, 70), (140, 2)])),
+}
 
 
 def build(cell: str, structure: str = "dense", size: int = SIZE, input_size: int = INPUT, **options: Any) -> Any:
@@ -136,8 +151,6 @@ def check_native(
 @contextmanager
 def only_native() -> Iterator[None]:
     """Fails where a layer quietly falls back to the reference scan."""
-    from slimrnn.ops import reference
-
     def refuse(*_: Any) -> Any:
         raise AssertionError("expected the native backend, got the reference scan")
 
@@ -149,8 +162,6 @@ def only_native() -> Iterator[None]:
 @contextmanager
 def instruction_set(name: str) -> Iterator[None]:
     """Run on one instruction set, then go back to the one in use before."""
-    import os
-
     lib = native_library()
     assert lib is not None
     assert lib.slimrnn_use_isa(name.encode()) == 0

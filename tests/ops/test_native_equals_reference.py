@@ -12,6 +12,7 @@ from native_cases import (
     INPUT,
     LENGTHS,
     TIME,
+    WIDE,
     Results,
     build,
     check_native,
@@ -22,7 +23,7 @@ from native_cases import (
     start,
 )
 from registry import CELLS, SIZE, STRUCTURES, numbers, randomise_
-from slimrnn import BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Structure
+from slimrnn import LowRank
 from slimrnn.layers import RecurrentStack
 
 pytestmark = needs_library
@@ -82,19 +83,6 @@ def test_native_stack_is_reference_stack(cell: str, structure: str) -> None:
         actual = whole(stack, "native", x)
     # together: weight normalisation leaves rows of one number no gradient but rounding errors
     compare(actual, whole(stack, "reference", x), 1e-10, together=0.0)
-
-
-# More than one vector, panel, tile of rows and piece of a gradient sum in every direction.
-WIDE: dict[str, tuple[int, Structure]] = {
-    "dense": (131, Dense()),
-    "block": (138, BlockDiagonal(2)),
-    "low-rank+diagonal": (137, LowRank(35) + Diagonal()),
-    "tied": (70, LowRank(34, tied=True)),
-    "kronecker-2s": (128, Kronecker([2] * 7)),
-    "kronecker-odd": (135, Kronecker([5, 9, 3])),
-    "kronecker-pairs": (144, Kronecker([(6, 3), (2, 16), (12, 3)])),
-    "kronecker-wide": (140, Kronecker([(1, 70), (140, 2)])),
-}
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])

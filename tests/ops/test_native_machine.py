@@ -1,0 +1,160 @@
+"""Results do not depend on the instruction set, the number of threads, the slicing of a batch, or the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from native_cases import (
+    BATCH,
+    INPUT,
+    ISAS,
+    LENGTHS,
+    TIME,
+    WIDE,
+    Results,
+    build,
+    compare,
+    differentiate,
+    instruction_set,
+    needs_library,
+    on,
+    pairs,
+    start,
+    threads,
+)
+from registry import CELLS, numbers
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+pytestmark = needs_library
+PARAMETERS = ("recurrent.", "input.", "cell.")
+
+
+@pairs
+def test_every_instruction_set_gives_the_same(cell: str, structure: str) -> None:
+    layer = on("native", build(cell, structure))
+    x, state = numbers(TIME, BATCH, INPUT), start(layer)
+    found = []
+    for name in ISAS:
+        with instruction_set(name):
+            found.append(differentiate(layer, x, state, LENGTHS))
+    for other in found[1:]:
+        compare(other, found[0], 1e-10)
+
+
+def test_instruction_sets_are_listed_best_first_and_end_with_the_one_that_runs_everywhere() -> None:
+    assert ISAS[-1] == "generic"
+    assert len(set(ISAS)) == len(ISAS)
+
+
+def in_new_process(isa: str) -> subprocess.CompletedProcess[str]:
+    code = (
+        "import torch, slimrnn; torch.manual_seed(0)\n"
+        "layer = slimrnn.GRU(2, 5, dtype=torch.float64)\n"
+        "assert layer.backend == 'native'\n"
+        "print(repr(layer(torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(3, 2, 2))[0].sum().item()))\n"
+    )
+    environment = {**os.environ, "SLIMRNN_ISA": isa}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_instruction_set_of_the_environment() -> None:
+    sums = []
+    for name in (ISAS[0], "generic"):
+        done = in_new_process(name)
+        assert done.returncode == 0, done.stderr
+        sums.append(float(done.stdout))
+    assert sums[0] == pytest.approx(sums[1], rel=1e-12)
+
+
+def test_unknown_instruction_set_of_the_environment_is_refused() -> None:
+    done = in_new_process("nonsense")
+    assert done.returncode != 0
+    assert f"ValueError: expected SLIMRNN_ISA to be one of {', '.join(ISAS)}, got 'nonsense'" in done.stderr
+
+
+# --- bit for bit ----------------------------------------------------------------------------------------------------
+
+
+def run(layer: RecurrentLayer, rows: slice = slice(None), count: int = 1, seed: int = 0) -> Results:
+    """Outputs, states and gradients of some sequences of a batch of seven."""
+    torch.manual_seed(seed)
+    x, state = numbers(TIME, 7, INPUT).to(next(layer.parameters()).dtype), start(layer, 7)
+    lengths = torch.tensor([4, 1, 3, 2, 4, 4, 2])
+    with threads(count):
+        return differentiate(layer, x[:, rows], tuple(s[rows] for s in state), lengths[rows])
+
+
+def is_of_parameter(name: str) -> bool:
+    return name.startswith(tuple(f"gradient of {kind}" for kind in PARAMETERS))
+
+
+def check_threads(layer: RecurrentLayer) -> None:
+    alone, *others = (run(layer, count=count) for count in (1, 2, 3))
+    for other in others:
+        compare(other, alone, 1e-12)
+        for name, value in alone.items():
+            assert is_of_parameter(name) or torch.equal(other[name], value), name
+
+
+@pairs
+def test_threads_change_no_bit(cell: str, structure: str) -> None:
+    check_threads(on("native", build(cell, structure)))
+
+
+def check_slices(layer: RecurrentLayer) -> None:
+    torch.manual_seed(0)
+    x, state = numbers(TIME, 7, layer.input.shape.in_size).to(next(layer.parameters()).dtype), start(layer, 7)
+    output, last = layer(x, state)
+    for rows in (slice(0, 1), slice(1, 3), slice(3, 7)):
+        part, ends = layer(x[:, rows], tuple(s[rows] for s in state))
+        assert torch.equal(part, output[:, rows])
+        assert all(torch.equal(a, b[rows]) for a, b in zip(ends, last, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
+@pairs
+def test_slicing_the_batch_changes_no_bit(cell: str, structure: str, dtype: torch.dtype) -> None:
+    layer = on("native", build(cell, structure, dtype=dtype))
+    for isa in ISAS:
+        with instruction_set(isa), torch.no_grad():
+            check_slices(layer)
+
+
+@pytest.mark.parametrize("cell", ["lstm-peephole", "gru-after", "modrelu"])
+@pytest.mark.parametrize("shape", WIDE)
+def test_wide_layers_change_no_bit(shape: str, cell: str) -> None:
+    size, structure = WIDE[shape]
+    layer = CELLS[cell].build(INPUT, size, structure=structure, backend="native").layer(0)
+    check_threads(layer)
+    for isa in ISAS:
+        with instruction_set(isa), torch.no_grad():
+            check_slices(layer)
+
+
+@pairs
+def test_runs_are_bit_for_bit_the_same(cell: str, structure: str) -> None:
+    layer = on("native", build(cell, structure))
+    first, again = (run(layer, count=3) for _ in range(2))
+    for name, value in first.items():
+        assert torch.equal(again[name], value), name
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_slicing_the_batch_changes_no_bit_of_the_states_gradients(cell: str) -> None:
+    layer = on("native", build(cell, "low-rank+diagonal"))
+    torch.manual_seed(0)
+    x, state = numbers(TIME, 7, INPUT), start(layer, 7)
+    weights = numbers(TIME, 7, layer(x, state)[0].shape[-1])
+
+    def gradients(rows: slice) -> tuple[torch.Tensor, ...]:
+        sliced = tuple(s[rows].clone().requires_grad_() for s in state)
+        return torch.autograd.grad((layer(x[:, rows], sliced)[0] * weights[:, rows]).sum(), sliced)
+
+    whole = gradients(slice(None))
+    for rows in (slice(0, 1), slice(1, 3), slice(3, 7)):
+        assert all(torch.equal(a, b[rows]) for a, b in zip(gradients(rows), whole, strict=True))
