@@ -166,6 +166,12 @@ int run(const slimrnn_scan *s, bool forward) {
     return status;
 }
 
+struct Steps {
+    slimrnn_scan scan;
+    const Kernels *kernels;
+    void *packed;
+};
+
 }  // namespace
 
 extern "C" {
@@ -207,5 +213,61 @@ int32_t slimrnn_backward(const slimrnn_scan *scan) {
     } catch (...) {
         return SLIMRNN_NO_THREAD;
     }
+}
+
+int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
+    try {
+        slimrnn_scan s = *scan;
+        char some;
+        s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0;
+        s.gate_history = s.state_history = nullptr;
+        s.x = s.state = s.out = s.last = &some;  // only looked at, not into
+        if (!handle || !is_sound(&s, true)) return SLIMRNN_BAD_ARGUMENT;
+        const Kernels *k = kernels();
+        int status;
+        void *packed = k->pack(&s, false, &status);
+        if (!packed) return status;
+        if (s.u) status = k->pack_input(packed, &s);
+        Steps *made = status ? nullptr : new (std::nothrow) Steps{s, k, packed};
+        if (!made) k->release(packed);
+        *handle = made;
+        return status ? status : made ? SLIMRNN_OK : SLIMRNN_NO_MEMORY;
+    } catch (...) {
+        return SLIMRNN_NO_MEMORY;
+    }
+}
+
+void slimrnn_close(void *handle) {
+    Steps *steps = static_cast<Steps *>(handle);
+    if (!steps) return;
+    steps->kernels->release(steps->packed);
+    delete steps;
+}
+
+int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c, void *h_after,
+                     void *c_after, void *out) {
+    const Steps *steps = static_cast<const Steps *>(handle);
+    if (!steps || batch < 0 || !x || !h || !h_after || !out) return SLIMRNN_BAD_ARGUMENT;
+    if (batch == 0) return SLIMRNN_OK;
+    slimrnn_scan s = steps->scan;
+    if (s.states == 2 && (!c || !c_after)) return SLIMRNN_BAD_ARGUMENT;
+    const size_t bytes = size_t(batch * s.width) * (s.dtype == SLIMRNN_F64 ? 8 : 4);
+    char *both = s.states == 2 ? static_cast<char *>(malloc(4 * bytes)) : nullptr;  // before and after, h and c each
+    if (s.states == 2 && !both) return SLIMRNN_NO_MEMORY;
+    s.batch = batch;
+    s.x = x, s.out = out;
+    s.state = h, s.last = h_after;
+    if (both) {
+        memcpy(both, h, bytes);
+        memcpy(both + bytes, c, bytes);
+        s.state = both, s.last = both + 2 * bytes;
+    }
+    const int status = steps->kernels->forward(&s, steps->packed, 0, batch);
+    if (both) {
+        memcpy(h_after, both + 2 * bytes, bytes);
+        memcpy(c_after, both + 3 * bytes, bytes);
+        free(both);
+    }
+    return status;
 }
 }

@@ -75,6 +75,15 @@ SLIMRNN_API int32_t slimrnn_use_isa(const char *name);
 SLIMRNN_API int32_t slimrnn_forward(const slimrnn_scan *scan);
 SLIMRNN_API int32_t slimrnn_backward(const slimrnn_scan *scan);
 
+/* Single steps with weights packed once. `open` reads everything of the scan but time, batch, x, state, out and last;
+ * own and bias must stay where they are until `close`. Steps of one handle may run in several threads at once. */
+SLIMRNN_API int32_t slimrnn_open(const slimrnn_scan *scan, void **handle);
+SLIMRNN_API void slimrnn_close(void *handle);
+/* (batch, input_size) and the states (batch, width) before -> the states after and the output (batch, width); c and
+ * c_after are null but for the LSTM. */
+SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c, void *h_after,
+                                 void *c_after, void *out);
+
 #ifdef __cplusplus
 }
 #endif

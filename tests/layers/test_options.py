@@ -180,3 +180,41 @@ def test_penalty_sums_over_layers() -> None:
                 p.mul_(1.1)
     expected = 4 * 3 * 2 * (1.21 - 1) ** 2
     assert stack.penalty().item() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_checkpointing_changes_nothing_but_memory(cell: str, backend: str) -> None:
+    x, lengths = numbers(11, 3, 3), [11, 4, 7]
+    results: list[list[torch.Tensor]] = []
+    for every in (None, 4, 1, 100):
+        torch.manual_seed(1)
+        stack = CELLS[cell].build(
+            3, 6, 2, bidirectional=True, recurrent_dropout=0.3, checkpoint_every=every, backend=backend
+        )
+        torch.manual_seed(2)
+        inputs = x.clone().requires_grad_()
+        output, last = stack(inputs, lengths=lengths)
+        states = list(last) if isinstance(last, tuple) else [last]
+        loss = output.square().sum() + sum(s.abs().square().sum() for s in states)
+        gradients = torch.autograd.grad(loss, [inputs, *(p for p in stack.parameters() if p.requires_grad)])
+        results.append([output, *states, *gradients])
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-12, atol=1e-12)
+
+
+def test_checkpointing_keeps_only_a_segment_of_history() -> None:
+    kept: list[int] = []
+    x = torch.randn(400, 2, 3)
+    for every in (None, 20):
+        sizes: dict[int, int] = {}
+
+        def note(t: torch.Tensor, sizes: dict[int, int] = sizes) -> torch.Tensor:
+            sizes[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+            return t
+
+        stack = LSTM(3, 64, checkpoint_every=every)
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+            stack(x)[0].sum()
+        kept.append(sum(sizes.values()))
+    assert kept[1] < kept[0] / 4

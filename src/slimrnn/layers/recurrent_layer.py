@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from slimrnn._fields import as_complex, field_dtype, from_pairs, side_by_side
 from slimrnn.cells.base import Cell, Matvec, State
@@ -39,6 +40,7 @@ class RecurrentLayer(nn.Module):
         learn_initial_state: bool = False,
         weight_norm: bool = False,
         dtype: torch.dtype | None = None,
+        checkpoint_every: int | None = None,
         backend: str = "auto",
         device: torch.device | str | None = None,
     ) -> None:
@@ -53,6 +55,7 @@ class RecurrentLayer(nn.Module):
             hidden, input_size, cell.gates, complex=field, weight_norm=weight_norm, dtype=dtype, device=device
         )
         self.recurrent_dropout = recurrent_dropout
+        self.checkpoint_every = checkpoint_every
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
         start = nn.Parameter(torch.zeros(shape, dtype=dtype, device=device)) if learn_initial_state else None
         self.register_parameter("initial", start)
@@ -79,6 +82,29 @@ class RecurrentLayer(nn.Module):
         x_mask, h_mask = self._dropout_masks(x_TBI)
         if x_mask is not None:
             x_TBI = x_TBI * x_mask
+        if self.checkpoint_every is None or not torch.is_grad_enabled():
+            return self._scan(x_TBI, state, h_mask, lengths_B, reverse)
+        return self._scan_in_segments(self.checkpoint_every, x_TBI, state, h_mask, lengths_B, reverse)
+
+    def _scan_in_segments(
+        self, k: int, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
+    ) -> tuple[Tensor, State]:
+        """Segments of k steps, of which only the states between them are kept: backward runs each again. The same
+        numbers, in the memory of one segment's history."""
+        starts = range(0, len(x_TBI), k)
+        outputs: list[Tensor] = []
+        for start in reversed(starts) if reverse else starts:
+            piece = x_TBI[start : start + k]
+            lengths = None if lengths_B is None else (lengths_B - start).clamp(0, len(piece))
+            output, state = checkpoint(
+                self._scan, piece, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
+            )
+            outputs.append(output)
+        return torch.cat(outputs[::-1] if reverse else outputs), state
+
+    def _scan(
+        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
+    ) -> tuple[Tensor, State]:
         if self.backend == "native" and native.can_serve(x_TBI):
             terms, name = self.recurrent.native_terms(), self.cell.native_name
             if terms is not None and name is not None:

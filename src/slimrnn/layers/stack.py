@@ -15,11 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from slimrnn._checks import check_count
 from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers import torch_weights
 from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state, in_autocast
 from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.layers.streaming import find_stream
 from slimrnn.ops import resolve_backend
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
@@ -41,6 +43,7 @@ DEFAULTS = {
     "learn_initial_state": False,
     "weight_norm": False,
     "max_row_norm": None,
+    "checkpoint_every": None,
 }  # what `repr` leaves out
 
 
@@ -54,6 +57,7 @@ class StackOptions(TypedDict, total=False):
     learn_initial_state: bool
     weight_norm: bool
     max_row_norm: float | None
+    checkpoint_every: int | None
     backend: str
     device: torch.device | str | None
     dtype: torch.dtype | None
@@ -69,6 +73,8 @@ class RecurrentStack(nn.Module):
     learn_initial_state -- the state before the first step is a parameter;
     weight_norm -- rows w = s v/|v| of all matrices but diagonal and unitary ones (low-rank paper, A.2);
     max_row_norm -- `constrain_()`, called after an optimizer step, clips rows to this norm (low-rank paper, A.2);
+    checkpoint_every -- keep the history of that many steps only and run the others again in backward: exact, for very
+    long sequences;
     backend -- "auto", "native" or "reference".
     """
 
@@ -92,6 +98,7 @@ class RecurrentStack(nn.Module):
         learn_initial_state: bool = False,
         weight_norm: bool = False,
         max_row_norm: float | None = None,
+        checkpoint_every: int | None = None,
         backend: str = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -100,6 +107,8 @@ class RecurrentStack(nn.Module):
         structure = Dense() if structure is None else structure
         input_structure = Dense() if input_structure is None else input_structure
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        if checkpoint_every is not None:
+            check_count("checkpoint_every", checkpoint_every)
         check_options(structure, input_structure, dropout, recurrent_dropout, max_row_norm, dtype)
         for name, needs_two in (("dropout", dropout), ("residual", residual)):
             if needs_two and num_layers == 1:
@@ -110,7 +119,7 @@ class RecurrentStack(nn.Module):
         self.structure, self.input_structure, self.residual = structure, input_structure, residual
         self.recurrent_dropout, self.learn_initial_state = recurrent_dropout, learn_initial_state
         self.weight_norm, self.max_row_norm = weight_norm, max_row_norm
-        self.backend = resolve_backend(backend)
+        self.checkpoint_every, self.backend = checkpoint_every, resolve_backend(backend)
         self.layers = nn.ModuleList()
         for depth in range(num_layers):
             for _ in range(self.num_directions):
@@ -124,6 +133,7 @@ class RecurrentStack(nn.Module):
                     recurrent_dropout=recurrent_dropout,
                     learn_initial_state=learn_initial_state,
                     weight_norm=weight_norm,
+                    checkpoint_every=checkpoint_every,
                     backend=backend,
                     dtype=dtype,
                     device=device,
@@ -228,10 +238,14 @@ class RecurrentStack(nn.Module):
         """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I)."""
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
-        if self.training and self.layer(0).recurrent_dropout:
+        if self.training and self.recurrent_dropout:
             raise RuntimeError(
                 "expected eval() for step with recurrent_dropout, whose mask spans a sequence, got training"
             )
+        stream = find_stream(self, x_t)
+        stepped = None if stream is None or state is None else stream.step(x_t, state)
+        if stepped is not None:
+            return stepped
         x = check_input(x_t, (1, 2), self.input_size, self._dtype, "x_t")
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
@@ -260,6 +274,7 @@ class RecurrentStack(nn.Module):
         return next(self.parameters()).dtype
 
     def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
+        """The states of each layer."""
         count = len(self.layers)
         if hx is None:
             return [self.layer(k).initial_state(batch) for k in range(count)]
@@ -294,6 +309,10 @@ class RecurrentStack(nn.Module):
             for k in range(len(self.layers)):
                 self.layer(k).recurrent.clip_rows_(self.max_row_norm)
                 self.layer(k).input.clip_rows_(self.max_row_norm)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without packed weights, which belong to this process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_stream"}
 
     # --- torch.nn ---------------------------------------------------------------------------------------
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
+
 from slimrnn._checks import check_choice
 from slimrnn.ops.library import missing_reason, native_library
 
@@ -13,6 +16,14 @@ def resolve_backend(backend: str) -> str:
     check_choice("backend", backend, ["auto", "native", "reference"])
     if backend == "native" and native_library() is None:
         raise RuntimeError(f"expected a native library for backend='native', got none: {missing_reason()}")
-    if backend == "auto":
-        return "reference" if native_library() is None else "native"
-    return backend
+    if backend != "auto":
+        return backend
+    if native_library() is not None:
+        return "native"
+    _tell_once()
+    return "reference"
+
+
+@cache
+def _tell_once() -> None:
+    warnings.warn(f"slimrnn runs in plain torch, many times slower: {missing_reason()}", RuntimeWarning, stacklevel=2)

@@ -7,6 +7,7 @@ import os
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import slimrnn
 
@@ -83,14 +84,19 @@ def _load() -> ctypes.CDLL | str:
 
 
 def _declare(lib: ctypes.CDLL) -> None:
-    lib.slimrnn_abi.argtypes = []
-    lib.slimrnn_isa.argtypes = [c_int32]
-    lib.slimrnn_isa.restype = c_char_p
-    lib.slimrnn_use_isa.argtypes = [c_char_p]
-    for name in ("slimrnn_forward", "slimrnn_backward"):
-        getattr(lib, name).argtypes = [POINTER(ScanStruct)]
-    for name in ("slimrnn_abi", "slimrnn_use_isa", "slimrnn_forward", "slimrnn_backward"):
-        getattr(lib, name).restype = c_int32
+    signatures: dict[str, tuple[list[Any], Any]] = {
+        "abi": ([], c_int32),
+        "isa": ([c_int32], c_char_p),
+        "use_isa": ([c_char_p], c_int32),
+        "forward": ([POINTER(ScanStruct)], c_int32),
+        "backward": ([POINTER(ScanStruct)], c_int32),
+        "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
+        "close": ([c_void_p], None),
+        "step": ([c_void_p, c_int64, *(c_void_p,) * 6], c_int32),
+    }
+    for name, (arguments, result) in signatures.items():
+        function = getattr(lib, "slimrnn_" + name)
+        function.argtypes, function.restype = arguments, result
 
 
 def instruction_sets(lib: ctypes.CDLL) -> list[str]:

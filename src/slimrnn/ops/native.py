@@ -49,29 +49,36 @@ def scan(
 
     Returns what the reference layer does: a complex output as real and imaginary parts side by side, and the state."""
     pairs = state[0].is_complex()
-    plan = Plan(cell, pairs, tuple(term.plan for term in terms))
-    weights = [_real(tensor) for term in terms for tensor in term.tensors]
+    plan, weights, u, bias, own = operands(cell, own, terms, u, bias, pairs)
     if pairs:
-        own = None if own is None else own.repeat_interleave(2, -1)
         mask_BH = None if mask_BH is None else mask_BH.repeat_interleave(2, -1)
-        bias = None if bias is None else _pairs_flat(bias)
-        if u is None:
-            x = _pairs_flat(x)
-        else:  # a real input: (G, H, I) complex -> (G, 2H, I) real
-            u = _real(u).mT.flatten(-3, -2)
+        x = x if u is not None else _pairs_flat(x)
     start = torch.stack([_pairs_flat(part) for part in state])
     tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
     keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     _calling.replay = replay if keep else None
     try:
         out, last, _, _ = torch.ops.slimrnn.scan(
-            x, u, bias, start, weights, own, mask_BH, lengths_B, plan.encode(), reverse, keep
+            x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep
         )
     finally:
         _calling.replay = None
     if pairs:
         last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
     return out, tuple(last.unbind(0))
+
+
+def operands(
+    cell: str, own: Tensor | None, terms: Sequence[NativeTerm], u: Tensor | None, bias: Tensor | None, pairs: bool
+) -> tuple[str, list[Tensor], Tensor | None, Tensor | None, Tensor | None]:
+    """Plan, weights, u, bias and own as the operators take them: real, a complex number as a pair."""
+    plan = Plan(cell, pairs, tuple(term.plan for term in terms)).encode()
+    weights = [_real(tensor) for term in terms for tensor in term.tensors]
+    if pairs:
+        own = None if own is None else own.repeat_interleave(2, -1)
+        bias = None if bias is None else _pairs_flat(bias)
+        u = None if u is None else _real(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
+    return plan, weights, u, bias, own
 
 
 def can_serve(x: Tensor) -> bool:
@@ -112,7 +119,7 @@ def _scan(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: gates (T, B, G, W), states (T, B, W)."""
     out, last, gates, states = _results(x, u, state, plan, keep)
-    call = _Call(plan, x.shape[0], state, weights, own, mask, lengths, reverse)
+    call = Call(plan, x.shape[0], state, weights, own, mask, lengths, reverse)
     held = [None if t is None else t.contiguous() for t in (x, u, bias)]
     call.struct.input_size = 0 if u is None else u.shape[-1]
     call.point(x=held[0], u=held[1], bias=held[2], out=out, last=last, gate_history=gates if keep else None)
@@ -175,7 +182,7 @@ def _scan_backward(
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
     for sums in (d_u, d_bias, d_own, *d_weights):
         sums.zero_()
-    call = _Call(plan, out.shape[0], state, weights, own, mask, lengths, reverse, d_weights)
+    call = Call(plan, out.shape[0], state, weights, own, mask, lengths, reverse, d_weights)
     held = [t if t is None else t.contiguous() for t in (x, u, bias, d_out, d_last)]
     call.struct.input_size = 0 if u is None else u.shape[-1]
     call.point(x=held[0], u=held[1], bias=held[2], d_out=held[3], d_last=held[4])
@@ -284,7 +291,7 @@ _scan.register_autograd(_differentiate, setup_context=_save)
 # --- calls ----------------------------------------------------------------------------------------------------------
 
 
-class _Call:
+class Call:
     """A filled-in slimrnn_scan, and the tensors that its pointers need alive."""
 
     def __init__(

@@ -1,0 +1,50 @@
+"""Single steps without python in the way: weights packed once, one C call per step."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from slimrnn.ops import native
+from slimrnn.ops.library import check, native_library
+from slimrnn.ops.terms import NativeTerm
+
+
+class Stepper:
+    """A layer's weights, packed for `slimrnn_step`."""
+
+    def __init__(
+        self, cell: str, own: Tensor | None, terms: Sequence[NativeTerm], u: Tensor, bias: Tensor | None, pairs: bool
+    ) -> None:
+        plan, weights, real_u, bias, own = native.operands(cell, own, terms, u, bias, pairs)
+        assert real_u is not None
+        width, input_size = real_u.shape[1:]
+        self.bytes = width * real_u.element_size()
+        self.states, self.width = 2 if cell == "lstm" else 1, width
+        state = real_u.new_empty(self.states, 1, width)
+        self.call = native.Call(plan, 1, state, weights, own, None, None, False)
+        self.held = [None if t is None else t.contiguous() for t in (real_u, bias)]
+        self.call.struct.input_size = input_size
+        self.call.point(u=self.held[0], bias=self.held[1])
+        library, handle = native_library(), ctypes.c_void_p()
+        assert library is not None
+        check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
+        self.handle, self.function = handle, library.slimrnn_step
+        weakref.finalize(self, library.slimrnn_close, handle)
+
+    def __call__(self, x: Tensor, batch: int, before: Sequence[Tensor], after: Sequence[Tensor], depth: int) -> Tensor:
+        """Output (B, W) for contiguous x (B, I); of the states before and after, (L, B, H), number `depth` is meant."""
+        out = torch.empty((batch, self.width), dtype=x.dtype)
+        at = depth * batch * self.bytes
+        c, c_after = (before[1].data_ptr() + at, after[1].data_ptr() + at) if self.states == 2 else (None, None)
+        status = self.function(
+            *(self.handle, batch, x.data_ptr(), before[0].data_ptr() + at, c),
+            *(after[0].data_ptr() + at, c_after, out.data_ptr()),
+        )
+        if status:
+            check(status)
+        return out
