@@ -120,13 +120,12 @@ bool is_sound(const slimrnn_scan *s, bool forward) {
         const slimrnn_term &t = s->terms[k];
         if (!term_is_sound(t) || t.gates != s->gates || int64_t(t.size) * (t.is_complex ? 2 : 1) != s->width) return false;
     }
-    const bool needs_history = s->states == 2 || s->is_complex;
-    if (s->gate_history && needs_history && !s->state_history) return false;
+    if (s->gate_history && s->states == 2 && !s->state_history) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
     for (int k = 0; k < s->term_count; k++)
         for (int i = 0; i < tensors_of(s->terms[k]); i++)
             if (!s->terms[k].gradient || !s->terms[k].gradient[i]) return false;
-    return s->gate_history && (!s->own || s->d_own) && (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out &&
+    return (s->gate_history || s->cell < SLIMRNN_LSTM) && (!s->own || s->d_own) && (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out &&
            s->d_last && s->d_state;
 }
 

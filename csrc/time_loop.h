@@ -71,8 +71,7 @@ template <class T> class TimeLoop {
                      memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr, 0};
         T *gates = memory.take(rows * row_gates), *h[2] = {memory.take(block), memory.take(block)},
           *c[2] = {memory.take(block), memory.take(block)};
-        T *h_history = static_cast<T *>(s.is_complex ? s.state_history : s.out);
-        T *c_history = static_cast<T *>(s.is_complex ? nullptr : s.state_history);
+        T *h_history = static_cast<T *>(s.is_complex ? nullptr : s.out), *c_history = static_cast<T *>(s.state_history);
         step.h_before = in(s.state, 0, width);
         step.c_before = s.states == 2 ? in(s.state, 1, width) : nullptr;
         for (int64_t k = 0; k < s.time; k++) {
@@ -101,21 +100,22 @@ template <class T> class TimeLoop {
         T *d_h = memory.take(block), *before = memory.take(block);
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
-        void *h_history = s.is_complex ? s.state_history : s.out;
+        T *pairs[2] = {memory.take(block), memory.take(block)};
         memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
         if (s.states == 2) memcpy(step.d_c, in(s.d_last, 1, width), sizeof(T) * block);
         for (int64_t k = s.time - 1; k >= 0; k--) {
             const int64_t t = time_of(k);
             for (int64_t r = 0; r < rows; r++)
                 if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
-            step.gates = out(s.gate_history, t, row_gates);
+            step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : nullptr;
             step.d_gates = chunk.d + chunk.rows * chunk.ldd;
             step.spare = chunk.special + chunk.rows * width;
-            step.h = out(h_history, t, width);
+            step.h = shown(t, pairs[0]);
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
-            step.h_before = state_before(k, h_history, 0, h_local);
-            step.c_before = s.states == 2 ? state_before(k, s.state_history, 1, c_local) : nullptr;
-            if (k > 0) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
+            step.h_before = state_before(k, k ? shown(time_of(k - 1), pairs[1]) : nullptr, 0, h_local);
+            if (s.states == 2)
+                step.c_before = state_before(k, k ? in(s.state_history, time_of(k - 1), width) : nullptr, 1, c_local);
+            if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
             if (s.lengths) set_aside_ended(t, d_h, s.states == 2 ? step.d_c : nullptr, ended);
             step.d_h = d_h;
             step.d_h_before = before;
@@ -170,7 +170,7 @@ template <class T> class TimeLoop {
         const int64_t most = rows_at_once(rows);
         int64_t scratch = 0;
         for (int k = 0; k < s.term_count; k++) scratch = std::max(scratch, terms[k]->scratch_size(most));
-        return scratch + rows * s.width * (9 + s.gates) + 32 * panel<T> +
+        return scratch + rows * s.width * (11 + s.gates) + 32 * panel<T> +
                most * ((3 + s.gates) * (round_up(s.width, panel<T>) + lanes<T>) + round_up(s.input_size + 1, panel<T>));
     }
 
@@ -261,6 +261,15 @@ template <class T> class TimeLoop {
             else
                 memset(to, 0, sizeof(T) * width);
     }
+    // The state again, from what was shown of it.
+    T *shown(int64_t t, T *local) const {
+        T *at = out(s.out, t, width);
+        if (!s.is_complex) return at;
+        for (int64_t r = 0; r < rows; r++, at += width)
+            for (int64_t i = 0; i < width / 2; i++)
+                local[r * width + 2 * i] = at[i], local[r * width + 2 * i + 1] = at[width / 2 + i];
+        return local;
+    }
     void add_shown(T *d_h, const T *d_out) const {
         if (s.is_complex)
             for (int64_t i = 0; i < width / 2; i++) d_h[2 * i] += d_out[i], d_h[2 * i + 1] += d_out[width / 2 + i];
@@ -306,13 +315,12 @@ template <class T> class TimeLoop {
                 if (s.states == 2) memcpy(step.d_c + r * width, aside[1] + r * width, bytes);
             }
     }
-    // The state before step k: the previous output where there was one, else the initial state.
-    const T *state_before(int64_t k, const void *history, int which, T *local) const {
+    // The state before step k: the previous one where there was one, else the initial state.
+    const T *state_before(int64_t k, const T *previous, int which, T *local) const {
         const T *start = in(s.state, which, width);
         if (k == 0) return start;
-        const int64_t t = time_of(k - 1);
-        const T *previous = in(history, t, width);
         if (!s.lengths) return previous;
+        const int64_t t = time_of(k - 1);
         for (int64_t r = 0; r < rows; r++)
             memcpy(local + r * width, (valid(t, r) ? previous : start) + r * width, sizeof(T) * width);
         return local;

@@ -1,4 +1,4 @@
-// h = f(U x + b + W h) for f = tanh, relu, identity, modReLU. The gate slot keeps z for modReLU.
+// h = f(U x + b + W h) for f = tanh, relu, identity, modReLU. The way back needs h alone.
 #pragma once
 #include "step.h"
 
@@ -35,44 +35,48 @@ template <class T, template <class> class F> struct Elman {
 
 // modReLU(z) = z/|z| · max(|z| + b, 0). Radially the gradient passes unchanged, across it shrinks by (|z| + b)/|z|.
 template <class T, bool COMPLEX> struct ModRelu {
-    // z/|z| and |z| + b; a z whose square vanishes in this precision counts as zero.
-    static void split(Vec<T> z, Vec<T> bias, Vec<T> &unit, Vec<T> &size, Vec<T> &inverse) {
+    // z/|z|, and |z| with its inverse; a z whose square vanishes in this precision counts as zero.
+    static void split(Vec<T> z, Vec<T> &unit, Vec<T> &size) {
         if (!COMPLEX) {
             unit = z < T(0) ? fill(T(-1)) : z > T(0) ? fill(T(1)) : z;
-            size = magnitude<T>(z) + bias;
-            inverse = Vec<T>{};  // nothing lies across
+            size = magnitude<T>(z);
             return;
         }
         Vec<T> squares = z * z;
         squares += swap_pairs<T>(squares);
         const T least = sizeof(T) == 4 ? T(1e-37) : T(1e-300);
-        inverse = squares < least ? Vec<T>{} : inverse_root(squares);
+        Vec<T> inverse = squares < least ? Vec<T>{} : inverse_root(squares);
         unit = z * inverse;
-        size = squares * inverse + bias;
+        size = squares * inverse;
     }
     static void forward(Step<T> &s) {
         s.map.apply(s.h_before, s.gates, s.width, 0, 1);
         for (int64_t r = 0; r < s.rows; r++)
             each_vector<T>(s.width, [&](int64_t i, auto n) {
-                Vec<T> unit, grown, inverse;
-                split(n.get(s.gates + r * s.width + i), n.get(s.own + i), unit, grown, inverse);
-                n.put(s.h + r * s.width + i, grown < T(0) ? Vec<T>{} : unit * grown);
+                Vec<T> unit, size;
+                split(n.get(s.gates + r * s.width + i), unit, size);
+                size += n.get(s.own + i);
+                n.put(s.h + r * s.width + i, size < T(0) ? Vec<T>{} : unit * size);
             });
     }
+    // From h: |h| = |z| + b where the unit is alive, and h points where z did.
     static void backward(Step<T> &s) {
         for (int64_t r = 0; r < s.rows; r++)
             each_vector<T>(s.width, [&](int64_t i, auto n) {
                 int64_t at = r * s.width + i;
-                Vec<T> unit, grown, inverse, d = n.get(s.d_h + at);
-                split(n.get(s.gates + at), n.get(s.own + i), unit, grown, inverse);
+                Vec<T> unit, size, d = n.get(s.d_h + at);
+                split(n.get(s.h + at), unit, size);
                 Vec<T> along = unit * d;
                 if (COMPLEX) along = along + swap_pairs<T>(along);
                 // A complex unit's bias stands in both lanes, so each lane gets half of its gradient.
-                Vec<T> d_bias = grown > T(0) ? along * T(COMPLEX ? 0.5 : 1) : Vec<T>{};
+                Vec<T> d_bias = size > T(0) ? along * T(COMPLEX ? 0.5 : 1) : Vec<T>{};
                 add_to<T>(s.d_own + i, n, d_bias);
-                Vec<T> radial = unit * along;
-                Vec<T> across = (d - radial) * (grown * inverse);
-                n.put(s.d_gates + r * s.ldd + i, grown > T(0) ? radial + across : Vec<T>{});
+                Vec<T> d_z = unit * along;
+                if (COMPLEX) {
+                    Vec<T> before = size - n.get(s.own + i);  // |z|
+                    d_z += before > T(0) ? (d - d_z) * size / before : Vec<T>{};
+                }
+                n.put(s.d_gates + r * s.ldd + i, size > T(0) ? d_z : Vec<T>{});
             });
         s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
     }

@@ -56,8 +56,8 @@ typedef struct {
     const void *mask;        /* (batch, width) or null: factors on h before every product */
     const int64_t *lengths;  /* (batch) or null */
     void *out;               /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
-    void *gate_history;      /* (time, batch, gates, width) or null: keep none */
-    void *state_history;     /* together with gate_history, (time, batch, width): LSTM: c; complex: h in pairs */
+    void *gate_history;      /* LSTM, GRU: (time, batch, gates, width) or null: keep none; the other cells need none */
+    void *state_history;     /* LSTM: (time, batch, width) together with gate_history: c */
     void *last;              /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_state;              /* backward: gradients going out, and */

@@ -118,12 +118,12 @@ def _scan(
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: gates (T, B, G, W), states (T, B, W)."""
-    out, last, gates, states = _results(x, u, state, plan, keep)
+    out, last, gates, states = _results(x, u, state, keep)
     call = Call(plan, x.shape[0], state, weights, own, mask, lengths, reverse)
     held = [None if t is None else t.contiguous() for t in (x, u, bias)]
     call.struct.input_size = 0 if u is None else u.shape[-1]
-    call.point(x=held[0], u=held[1], bias=held[2], out=out, last=last, gate_history=gates if keep else None)
-    call.point(state_history=states if keep and states.numel() else None)
+    call.point(x=held[0], u=held[1], bias=held[2], out=out, last=last, gate_history=gates if gates.numel() else None)
+    call.point(state_history=states if states.numel() else None)
     call.run("slimrnn_forward")
     return out, last, gates, states
 
@@ -142,18 +142,15 @@ def _(
     reverse: bool,
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return _results(x, u, state, plan, keep)
+    return _results(x, u, state, keep)
 
 
-def _results(
-    x: Tensor, u: Tensor | None, state: Tensor, plan: str, keep: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _results(x: Tensor, u: Tensor | None, state: Tensor, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     time, (count, batch, width) = x.shape[0], state.shape
     gate_count = x.shape[2] if u is None else u.shape[0]
-    extra = keep and (count == 2 or Plan.decode(plan).complex)
     out = x.new_empty(time, batch, width)
-    gates = x.new_empty((time, batch, gate_count, width) if keep else (0,))
-    states = x.new_empty((time, batch, width) if extra else (0,))
+    gates = x.new_empty((time, batch, gate_count, width) if keep and gate_count > 1 else (0,))
+    states = x.new_empty((time, batch, width) if keep and count == 2 else (0,))
     return out, x.new_empty(count, batch, width), gates, states
 
 
@@ -178,7 +175,7 @@ def _scan_backward(
 ) -> list[Tensor]:
     """-> gradients of U x + b (T, B, G, W; empty unless wanted), u, bias, own (empty where those are None), state,
     weights..."""
-    found = _gradients(gates, u, bias, state, weights, own, want_wx)
+    found = _gradients(x, u, bias, state, weights, own, want_wx)
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
     for sums in (d_u, d_bias, d_own, *d_weights):
         sums.zero_()
@@ -186,7 +183,8 @@ def _scan_backward(
     held = [t if t is None else t.contiguous() for t in (x, u, bias, d_out, d_last)]
     call.struct.input_size = 0 if u is None else u.shape[-1]
     call.point(x=held[0], u=held[1], bias=held[2], d_out=held[3], d_last=held[4])
-    call.point(out=out, gate_history=gates, state_history=states if states.numel() else None)
+    call.point(out=out, gate_history=gates if gates.numel() else None)
+    call.point(state_history=states if states.numel() else None)
     call.point(d_wx=d_wx if want_wx else None, d_u=d_u if u is not None else None, d_state=d_state)
     call.point(d_bias=d_bias if bias is not None else None, d_own=d_own if own is not None else None)
     call.run("slimrnn_backward")
@@ -212,11 +210,11 @@ def _(
     reverse: bool,
     want_wx: bool,
 ) -> list[Tensor]:
-    return _gradients(gates, u, bias, state, weights, own, want_wx)
+    return _gradients(x, u, bias, state, weights, own, want_wx)
 
 
 def _gradients(
-    gates: Tensor,
+    x: Tensor,
     u: Tensor | None,
     bias: Tensor | None,
     state: Tensor,
@@ -224,9 +222,10 @@ def _gradients(
     own: Tensor | None,
     want_wx: bool,
 ) -> list[Tensor]:
-    optional = [gates.new_empty(0 if t is None else t.shape) for t in (u, bias, own)]
+    optional = [x.new_empty(0 if t is None else t.shape) for t in (u, bias, own)]
+    shape = (*x.shape[:2], x.shape[2] if u is None else u.shape[0], state.shape[-1])
     return [
-        gates.new_empty(gates.shape if want_wx else 0),
+        x.new_empty(shape if want_wx else 0),
         *optional,
         state.new_empty(state.shape),
         *(w.new_empty(w.shape) for w in weights),
