@@ -114,11 +114,11 @@ bool is_sound(const slimrnn_scan *s, bool forward) {
     static const int gates[] = {1, 1, 1, 1, 4, 3, 3};
     if (!s || s->dtype < 0 || s->dtype > 1 || s->cell < 0 || s->cell > SLIMRNN_GRU_BEFORE || s->time < 1 ||
         s->batch < 0 || s->width < 1 || s->gates != gates[s->cell] || s->states != (s->cell == SLIMRNN_LSTM ? 2 : 1) ||
-        s->term_count < 1 || !s->terms || !s->state || !s->out || (s->cell == SLIMRNN_MODRELU && !s->own))
+        s->term_count < 1 || !s->terms || !s->state || !s->out || (s->cell == SLIMRNN_MODRELU && !s->own) || (s->is_complex && (s->cell == SLIMRNN_TANH || s->cell == SLIMRNN_RELU || s->cell > SLIMRNN_MODRELU)))
         return false;
     for (int k = 0; k < s->term_count; k++) {
         const slimrnn_term &t = s->terms[k];
-        if (!term_is_sound(t) || t.gates != s->gates || int64_t(t.size) * (t.is_complex ? 2 : 1) != s->width) return false;
+        if (!term_is_sound(t) || t.gates != s->gates || !t.is_complex != !s->is_complex || int64_t(t.size) * (t.is_complex ? 2 : 1) != s->width) return false;
     }
     if (s->gate_history && s->states == 2 && !s->state_history) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);

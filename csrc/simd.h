@@ -77,6 +77,37 @@ template <class T> inline Vec<T> swap_pairs(Vec<T> v) {
     return __builtin_shuffle(v, order);
 #endif
 }
+// (a, b, …), (A, B, …) -> (a, A, b, B, …) in two vectors, and back
+template <class T> inline void interleave(Vec<T> re, Vec<T> im, Vec<T> &low, Vec<T> &high) {
+#if defined(__clang__)
+    for (int j = 0; j < lanes<T>; j++) {
+        low[j] = (j % 2 ? im : re)[j / 2];
+        high[j] = (j % 2 ? im : re)[(j + lanes<T>) / 2];
+    }
+#else
+    Int<T> first, second;
+    for (int j = 0; j < lanes<T>; j++) {
+        first[j] = j / 2 + (j % 2 ? lanes<T> : 0);
+        second[j] = first[j] + lanes<T> / 2;
+    }
+    low = __builtin_shuffle(re, im, first);
+    high = __builtin_shuffle(re, im, second);
+#endif
+}
+template <class T> inline void separate(Vec<T> low, Vec<T> high, Vec<T> &re, Vec<T> &im) {
+#if defined(__clang__)
+    for (int j = 0; j < lanes<T>; j++) {
+        re[j] = j < lanes<T> / 2 ? low[2 * j] : high[2 * j - lanes<T>];
+        im[j] = j < lanes<T> / 2 ? low[2 * j + 1] : high[2 * j + 1 - lanes<T>];
+    }
+#else
+    Int<T> even, odd;
+    for (int j = 0; j < lanes<T>; j++) even[j] = 2 * j, odd[j] = 2 * j + 1;
+    re = __builtin_shuffle(low, high, even);
+    im = __builtin_shuffle(low, high, odd);
+#endif
+}
+
 template <class T> inline Vec<T> square_root(Vec<T> v) {
     Vec<T> r;
     for (int j = 0; j < lanes<T>; j++) r[j] = std::sqrt(v[j]);

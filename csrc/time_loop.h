@@ -255,24 +255,47 @@ template <class T> class TimeLoop {
     // A complex output is shown as real parts and imaginary parts side by side.
     void show(const T *h, int64_t t) const {
         T *to = out(s.out, t, width);
-        for (int64_t r = 0; r < rows; r++, h += width, to += width)
-            if (valid(t, r))
-                for (int64_t i = 0; i < width / 2; i++) to[i] = h[2 * i], to[width / 2 + i] = h[2 * i + 1];
-            else
+        for (int64_t r = 0; r < rows; r++, h += width, to += width) {
+            if (!valid(t, r)) {
                 memset(to, 0, sizeof(T) * width);
+                continue;
+            }
+            const int64_t n = width / 2;
+            int64_t i = 0;
+            for (; i + lanes<T> <= n; i += lanes<T>) {
+                Vec<T> re, im;
+                separate<T>(load(h + 2 * i), load(h + 2 * i + lanes<T>), re, im);
+                store(to + i, re), store(to + n + i, im);
+            }
+            for (; i < n; i++) to[i] = h[2 * i], to[n + i] = h[2 * i + 1];
+        }
+    }
+    // pairs = (or +=) what a row shows
+    template <bool ADD> void as_pairs(const T *row, T *pairs) const {
+        const int64_t n = width / 2;
+        int64_t i = 0;
+        for (; i + lanes<T> <= n; i += lanes<T>) {
+            Vec<T> low, high;
+            T *to = pairs + 2 * i;
+            interleave<T>(load(row + i), load(row + n + i), low, high);
+            store(to, ADD ? load(to) + low : low);
+            store(to + lanes<T>, ADD ? load(to + lanes<T>) + high : high);
+        }
+        for (; i < n; i++) {
+            pairs[2 * i] = (ADD ? pairs[2 * i] : T(0)) + row[i];
+            pairs[2 * i + 1] = (ADD ? pairs[2 * i + 1] : T(0)) + row[n + i];
+        }
     }
     // The state again, from what was shown of it.
     T *shown(int64_t t, T *local) const {
         T *at = out(s.out, t, width);
         if (!s.is_complex) return at;
-        for (int64_t r = 0; r < rows; r++, at += width)
-            for (int64_t i = 0; i < width / 2; i++)
-                local[r * width + 2 * i] = at[i], local[r * width + 2 * i + 1] = at[width / 2 + i];
+        for (int64_t r = 0; r < rows; r++) as_pairs<false>(at + r * width, local + r * width);
         return local;
     }
     void add_shown(T *d_h, const T *d_out) const {
         if (s.is_complex)
-            for (int64_t i = 0; i < width / 2; i++) d_h[2 * i] += d_out[i], d_h[2 * i + 1] += d_out[width / 2 + i];
+            as_pairs<true>(d_out, d_h);
         else
             for (int64_t i = 0; i < width; i++) d_h[i] += d_out[i];
     }

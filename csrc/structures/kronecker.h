@@ -245,24 +245,36 @@ template <class T> struct Kronecker : Term<T> {
         const int64_t p0 = g0.p * field, q0 = g0.q * field;
         correlate(rows * g0.left, p0, q0, now, p0, inputs[0], q0, sums + g0.sums, q0);
     }
-    // sums (p, q, field, lanes) += g x and g times swapped x, lane by lane, for one row of (left, ·, right)
+    // sums (p, q, field, lanes) += y x and swapped y times x, lane by lane, for one row of (left, ·, right)
     void lane_sums(const Group &g, const T *x, const T *y, T *sums) const {
+        for (int64_t i = 0; i < g.p; i++) {
+            int64_t j = 0;
+            for (; j + 4 <= g.q; j += 4) lane_sums<4>(g, x, y, i, j, sums);
+            for (; j + 2 <= g.q; j += 2) lane_sums<2>(g, x, y, i, j, sums);
+            for (; j < g.q; j++) lane_sums<1>(g, x, y, i, j, sums);
+        }
+    }
+    template <int MANY> void lane_sums(const Group &g, const T *x, const T *y, int64_t i, int64_t j, T *sums) const {
         const int64_t length = g.right * field;
-        for (int64_t i = 0; i < g.p; i++)
-            for (int64_t j = 0; j < g.q; j++) {
-                T *to = sums + (i * g.q + j) * field * lanes<T>;
-                Vec<T> same = load(to), cross = field == 2 ? load(to + lanes<T>) : Vec<T>{};
-                for (int64_t l = 0; l < g.left; l++) {
-                    const T *a = y + (l * g.p + i) * length, *b = x + (l * g.q + j) * length;
-                    each_vector<T>(length, [&](int64_t r, auto n) {
-                        Vec<T> u = n.get(a + r), v = n.get(b + r);
-                        same += u * v;
-                        if (field == 2) cross += u * swap_pairs<T>(v);
-                    });
+        T *to = sums + (i * g.q + j) * field * lanes<T>;
+        Vec<T> same[MANY], cross[MANY];
+        for (int m = 0; m < MANY; m++) same[m] = cross[m] = Vec<T>{};
+        for (int64_t l = 0; l < g.left; l++) {
+            const T *a = y + (l * g.p + i) * length, *b = x + (l * g.q + j) * length;
+            each_vector<T>(length, [&](int64_t r, auto n) {
+                const Vec<T> u = n.get(a + r), turned = swap_pairs<T>(u);
+                for (int m = 0; m < MANY; m++) {
+                    const Vec<T> v = n.get(b + m * length + r);
+                    same[m] += u * v;
+                    if (field == 2) cross[m] += turned * v;
                 }
-                store(to, same);
-                if (field == 2) store(to + lanes<T>, cross);
-            }
+            });
+        }
+        for (int m = 0; m < MANY; m++) {
+            T *at = to + m * field * lanes<T>;
+            store(at, load(at) + same[m]);
+            if (field == 2) store(at + lanes<T>, load(at + lanes<T>) + cross[m]);
+        }
     }
     // Gradient of one entry of a merged factor: Σ y conj(x).
     void collapse(int k, const T *sums, int64_t i, int64_t j, T *out) const {
@@ -278,7 +290,7 @@ template <class T> struct Kronecker : Term<T> {
             const T *same = sums + (i * g.q + j) * field * lanes<T>, *cross = same + lanes<T>;
             for (int n = 0; n < lanes<T>; n++) {
                 out[0] += same[n];
-                if (field == 2) out[1] += n % 2 ? cross[n] : -cross[n];
+                if (field == 2) out[1] += n % 2 ? -cross[n] : cross[n];
             }
         }
     }
