@@ -114,8 +114,9 @@ bool is_sound(const slimrnn_scan *s, bool forward) {
     static const int gates[] = {1, 1, 1, 1, 4, 3, 3};
     if (!s || s->dtype < 0 || s->dtype > 1 || s->cell < 0 || s->cell > SLIMRNN_GRU_BEFORE || s->time < 1 ||
         s->batch < 0 || s->width < 1 || s->gates != gates[s->cell] || s->states != (s->cell == SLIMRNN_LSTM ? 2 : 1) ||
-        s->term_count < 1 || !s->terms || !s->state || !s->out || (s->cell == SLIMRNN_MODRELU && !s->own) || (s->is_complex && (s->cell == SLIMRNN_TANH || s->cell == SLIMRNN_RELU || s->cell > SLIMRNN_MODRELU)))
+        s->term_count < 1 || !s->terms || !s->state || !s->out || (s->cell == SLIMRNN_MODRELU && !s->own))
         return false;
+    if (s->is_complex && s->cell != SLIMRNN_IDENTITY && s->cell != SLIMRNN_MODRELU) return false;
     for (int k = 0; k < s->term_count; k++) {
         const slimrnn_term &t = s->terms[k];
         if (!term_is_sound(t) || t.gates != s->gates || !t.is_complex != !s->is_complex || int64_t(t.size) * (t.is_complex ? 2 : 1) != s->width) return false;
@@ -215,13 +216,14 @@ int32_t slimrnn_backward(const slimrnn_scan *scan) {
 }
 
 int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
+    if (!scan || !handle) return SLIMRNN_BAD_ARGUMENT;
     try {
         slimrnn_scan s = *scan;
         char some;
         s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0;
         s.gate_history = s.state_history = nullptr;
         s.x = s.state = s.out = s.last = &some;  // only looked at, not into
-        if (!handle || !is_sound(&s, true)) return SLIMRNN_BAD_ARGUMENT;
+        if (!is_sound(&s, true)) return SLIMRNN_BAD_ARGUMENT;
         const Kernels *k = kernels();
         int status;
         void *packed = k->pack(&s, false, &status);
