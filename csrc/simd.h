@@ -161,14 +161,16 @@ inline Exponent<double> split_exp(Vec<double> x) {
     return {(Vec<double>)bits, r + r * r * q};
 }
 
+template <class T> constexpr T exp_zero = sizeof(T) == 4 ? T(104) : T(746);  // e^-x is 0 from here
 template <class T> constexpr T exp_limit = sizeof(T) == 4 ? T(87) : T(708);
 
 template <class T> inline Vec<T> magnitude(Vec<T> x) { return x < 0 ? -x : x; }
 template <class T> inline Vec<T> at_most(Vec<T> x, T limit) { return x > limit ? fill(limit) : x; }  // keeps NaN
 
 template <class T> inline Vec<T> sigmoid(Vec<T> x) {
-    auto e = split_exp(-at_most<T>(magnitude<T>(x), exp_limit<T>));
-    Vec<T> small = e.scale * e.p + e.scale;  // e^{-|x|}
+    Vec<T> size = magnitude<T>(x);
+    auto e = split_exp(-at_most<T>(size, exp_limit<T>));
+    Vec<T> small = size > exp_zero<T> ? Vec<T>{} : e.scale * e.p + e.scale;  // e^{-|x|}
     Vec<T> top = x < 0 ? small : fill(T(1));
     return top / (small + T(1));
 }

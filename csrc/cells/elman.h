@@ -35,19 +35,24 @@ template <class T, template <class> class F> struct Elman {
 
 // modReLU(z) = z/|z| · max(|z| + b, 0). Radially the gradient passes unchanged, across it shrinks by (|z| + b)/|z|.
 template <class T, bool COMPLEX> struct ModRelu {
-    // z/|z|, and |z| with its inverse; a z whose square vanishes in this precision counts as zero.
+    // z/|z| and |z|. Very small and very large numbers are scaled, so that their squares exist.
     static void split(Vec<T> z, Vec<T> &unit, Vec<T> &size) {
         if (!COMPLEX) {
             unit = z < T(0) ? fill(T(-1)) : z > T(0) ? fill(T(1)) : z;
             size = magnitude<T>(z);
             return;
         }
+        const T far = sizeof(T) == 4 ? T(4722366482869645213696.0) : T(3.7739624248215413e168);  // 2^72, 2^560
+        const T low = sizeof(T) == 4 ? T(1e-15) : T(1e-140), high = T(1) / low;
+        Vec<T> part = magnitude<T>(z), other = swap_pairs<T>(part), larger = part > other ? part : other;
+        Vec<T> up = larger < low ? fill(far) : larger > high ? fill(1 / far) : fill(T(1));
+        Vec<T> down = larger < low ? fill(1 / far) : larger > high ? fill(far) : fill(T(1));
+        z *= up;
         Vec<T> squares = z * z;
         squares += swap_pairs<T>(squares);
-        const T least = sizeof(T) == 4 ? T(1e-37) : T(1e-300);
-        Vec<T> inverse = squares < least ? Vec<T>{} : inverse_root(squares);
+        Vec<T> inverse = squares == T(0) ? Vec<T>{} : inverse_root(squares);
         unit = z * inverse;
-        size = squares * inverse;
+        size = squares * inverse * down;
     }
     static void forward(Step<T> &s) {
         s.map.apply(s.h_before, s.gates, s.width, 0, 1);

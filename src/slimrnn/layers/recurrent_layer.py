@@ -124,12 +124,15 @@ class RecurrentLayer(nn.Module):
         reverse: bool,
     ) -> tuple[Tensor, State]:
         own, u, bias = self.cell.native_parameters(), None, None
+        again = None
         if isinstance(self.input, DenseMap):  # its product is taken in the time loop, step by step
             (u,), bias = self.input.prepare(), self.cell.input_bias()
+            given = x
         else:
-            x = self._input_product(x)
-        replay = None if torch.compiler.is_compiling() else self._replay
-        return native.scan(name, own, terms, x, u, bias, state, h_mask, lengths_B, reverse, replay)
+            given = self._input_product(x)
+        if not torch.compiler.is_compiling():
+            again = native.Definition(self._replay, lambda: self._input_product(x))
+        return native.scan(name, own, terms, given, u, bias, state, h_mask, lengths_B, reverse, again)
 
     def _replay(
         self,
@@ -155,10 +158,9 @@ class RecurrentLayer(nn.Module):
             own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
             mask = None if mask is None else mask[..., ::2]
             weights = [torch.view_as_complex(w.contiguous()) for w in weights]
-        prepared = tuple(weights)
 
         def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
-            return self.recurrent.matvec(h if mask is None else h * mask, gates, prepared)
+            return self.recurrent.native_product(h if mask is None else h * mask, gates, tuple(weights))
 
         def step(wx: Tensor, matvec: Matvec, before: State) -> State:
             return self.cell.step(wx, matvec, before, own)

@@ -71,11 +71,12 @@ def _load() -> ctypes.CDLL | str:
         return "the package was installed without a C++ compiler (install g++ or clang++, then reinstall slimrnn)"
     try:
         lib = ctypes.CDLL(str(files[0]))
-    except OSError as error:
+        version = int(lib.slimrnn_abi())  # before anything else that another version may lack
+        if version != ABI:
+            return f"{files[0].name} has interface version {version}, expected {ABI}: reinstall slimrnn"
+        _declare(lib)
+    except (OSError, AttributeError) as error:
         return f"{files[0].name} could not be loaded: {error}"
-    _declare(lib)
-    if lib.slimrnn_abi() != ABI:
-        return f"{files[0].name} has interface version {lib.slimrnn_abi()}, expected {ABI}: reinstall slimrnn"
     wanted = os.environ.get("SLIMRNN_ISA")
     if wanted and lib.slimrnn_use_isa(wanted.encode()):
         available = ", ".join(instruction_sets(lib))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -28,8 +28,14 @@ GATES = {
     "gru_after": 3,
     "gru_before": 3,
 }  # as slimrnn_cell
-Replay = Callable[..., tuple[Tensor, Tensor]]  # the layer's own definition, on the operator's tensors
 DTYPES = {torch.float32: 0, torch.float64: 1}
+
+
+class Definition(NamedTuple):
+    """The layer in plain torch, for derivatives that the native core does not have."""
+
+    replay: Callable[..., tuple[Tensor, Tensor]]  # the reference scan on the operator's tensors
+    products: Callable[[], Tensor]  # U x + b again, where the operator was given that
 
 
 def scan(
@@ -43,7 +49,7 @@ def scan(
     mask_BH: Tensor | None = None,
     lengths_B: Tensor | None = None,
     reverse: bool = False,
-    replay: Replay | None = None,
+    definition: Definition | None = None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run a cell named in GATES over x (T, B, I) with input weights u (G, H, I), or over products x (T, B, G, H).
 
@@ -56,13 +62,13 @@ def scan(
     start = torch.stack([_pairs_flat(part) for part in state])
     tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
     keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    _calling.replay = replay if keep else None
+    _calling.definition = definition if keep else None
     try:
         out, last, _, _ = torch.ops.slimrnn.scan(
             x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep
         )
     finally:
-        _calling.replay = None
+        _calling.definition = None
     if pairs:
         last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
     return out, tuple(last.unbind(0))
@@ -85,11 +91,14 @@ def can_serve(x: Tensor) -> bool:
     """Whether the native core can run on these inputs here and now."""
     if x.device.type != "cpu" or x.dtype not in DTYPES or not x.numel():
         return False
-    if torch.compiler.is_compiling():
-        return True
-    # vmap, jvp and their kind see through the reference scan only.
-    transformed = torch._C._functorch.peek_interpreter_stack() is not None
-    return not transformed and torch.autograd.forward_ad._current_level < 0
+    return torch.compiler.is_compiling() or not _transformed()
+
+
+def _transformed(*tensors: Tensor) -> bool:
+    """Whether vmap, jvp or their kind is at work, which see through the reference scan only."""
+    functorch: Any = torch._C._functorch
+    at_work = functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0
+    return at_work or any(functorch.is_legacy_batchedtensor(t) for t in tensors)  # is_grads_batched
 
 
 def _real(t: Tensor) -> Tensor:
@@ -175,7 +184,7 @@ def _scan_backward(
 ) -> list[Tensor]:
     """-> gradients of U x + b (T, B, G, W; empty unless wanted), u, bias, own (empty where those are None), state,
     weights..."""
-    found = _gradients(x, u, bias, state, weights, own, want_wx)
+    found = _gradients(out, plan, u, bias, state, weights, own, want_wx)
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
     for sums in (d_u, d_bias, d_own, *d_weights):
         sums.zero_()
@@ -210,11 +219,12 @@ def _(
     reverse: bool,
     want_wx: bool,
 ) -> list[Tensor]:
-    return _gradients(x, u, bias, state, weights, own, want_wx)
+    return _gradients(out, plan, u, bias, state, weights, own, want_wx)
 
 
 def _gradients(
-    x: Tensor,
+    out: Tensor,
+    plan: str,
     u: Tensor | None,
     bias: Tensor | None,
     state: Tensor,
@@ -222,10 +232,10 @@ def _gradients(
     own: Tensor | None,
     want_wx: bool,
 ) -> list[Tensor]:
-    optional = [x.new_empty(0 if t is None else t.shape) for t in (u, bias, own)]
-    shape = (*x.shape[:2], x.shape[2] if u is None else u.shape[0], state.shape[-1])
+    optional = [out.new_empty(0 if t is None else t.shape) for t in (u, bias, own)]
+    shape = (len(out), state.shape[1], GATES[Plan.decode(plan).cell], state.shape[-1])
     return [
-        x.new_empty(shape if want_wx else 0),
+        out.new_empty(shape if want_wx else 0),
         *optional,
         state.new_empty(state.shape),
         *(w.new_empty(w.shape) for w in weights),
@@ -235,7 +245,7 @@ def _gradients(
 class _Calling(threading.local):
     """Hands the definition of the layer being called to `_save`; operators take no python objects."""
 
-    replay: Replay | None = None
+    definition: Definition | None = None
 
 
 _calling = _Calling()
@@ -244,13 +254,14 @@ _calling = _Calling()
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, u, bias, state, weights, own, mask, lengths, ctx.plan, ctx.reverse, _ = inputs
     ctx.set_materialize_grads(False)  # nobody differentiates the history: no zeros for it
-    ctx.replay = _calling.replay
+    ctx.definition = _calling.definition
     out, _, gates, states = output
     optional = [u, bias, own, mask, lengths]
     ctx.present = [t is not None for t in optional]
     ctx.weights = len(weights)
-    # Products that came ready-made are needed again only for a second derivative.
-    ctx.save_for_backward(x, out, gates, states, state, *weights, *(t for t in optional if t is not None))
+    # Products that came ready-made are needed for further derivatives only: made again then, not kept.
+    kept = x if u is not None else x.new_empty(0)
+    ctx.save_for_backward(kept, out, gates, states, state, *weights, *(t for t in optional if t is not None))
 
 
 def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
@@ -259,7 +270,7 @@ def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Te
     u, bias, own, mask, lengths = (next(others) if present else None for present in ctx.present)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
-    if ctx.replay is not None and torch.is_grad_enabled():
+    if ctx.definition is not None and (torch.is_grad_enabled() or _transformed(d_out, d_last)):
         inputs = [x, u, bias, state, own, *weights]
         d = _differentiate_again(ctx, inputs, mask, lengths, d_out, d_last)
         return d[0], d[1], d[2], d[3], d[5:], d[4], None, None, None, None, None
@@ -278,9 +289,13 @@ def _differentiate_again(
     ctx: Any, inputs: list[Tensor | None], mask: Tensor | None, lengths: Tensor | None, d_out: Tensor, d_last: Tensor
 ) -> list[Tensor | None]:
     """Gradients that can themselves be differentiated: by autograd through the reference scan."""
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        if inputs[1] is None:  # no u: the operator was given products
+            inputs[0] = _pairs_flat(ctx.definition.products())
+        out, last = ctx.definition.replay(*inputs[:5], inputs[5:], mask, lengths, ctx.reverse)
     wanted = [t for t in inputs if t is not None and t.requires_grad]
-    out, last = ctx.replay(*inputs[:5], inputs[5:], mask, lengths, ctx.reverse)
-    found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=True, allow_unused=True))
+    found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))
     return [next(found) if t is not None and t.requires_grad else None for t in inputs]
 
 

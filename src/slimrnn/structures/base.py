@@ -215,6 +215,15 @@ class StructuredMap(nn.Module):
         """The map as the native core takes it, or None: then the reference scan runs."""
         return None
 
+    @property
+    def native_arity(self) -> int:
+        """How many tensors the terms have together."""
+        return self.arity
+
+    def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
+        """`matvec` with the tensors of `native_terms`."""
+        return self.matvec(h, gates, tensors)
+
     # --- approximation and constraints ------------------------------------------------------------------
 
     def nearest_(self, matrix: Tensor) -> Self:

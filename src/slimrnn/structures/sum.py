@@ -55,6 +55,17 @@ class SumMap(StructuredMap):
         terms = [part.native_terms() for part in self._maps()]
         return None if any(t is None for t in terms) else [term for t in terms for term in t or []]
 
+    @property
+    def native_arity(self) -> int:
+        return sum(part.native_arity for part in self._maps())
+
+    def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
+        products = []
+        for part in self._maps():
+            products.append(part.native_product(h, gates, tensors[: part.native_arity]))
+            tensors = tensors[part.native_arity :]
+        return sum(products[1:], products[0])
+
     def clip_rows_(self, max_norm: float) -> None:
         for part in self._maps():
             part.clip_rows_(max_norm)

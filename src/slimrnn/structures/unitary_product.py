@@ -43,10 +43,7 @@ class UnitaryProductMap(StructuredMap):
         return 2
 
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
-        prepared = prepared or self.prepare()
-        if len(prepared) == 1:  # written out, as the native core takes it
-            return dense_product(prepared[0][gates], h)
-        phases, reflections = (tensor[gates] for tensor in prepared)
+        phases, reflections = (tensor[gates] for tensor in prepared or self.prepare())
         if not h.numel():  # an empty batch, which the FFT refuses
             return h.unsqueeze(-2) * phases[:, 0]
         y = torch.fft.fft(h.unsqueeze(-2) * phases[:, 0], norm="ortho")
@@ -57,6 +54,13 @@ class UnitaryProductMap(StructuredMap):
     def native_terms(self) -> list[NativeTerm]:
         """Written out: the native core has no FFT."""
         return [NativeTerm(TermPlan(BLOCK), (self.dense(),))]
+
+    @property
+    def native_arity(self) -> int:
+        return 1
+
+    def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
+        return dense_product(tensors[0][gates], h)
 
     def _project_(self, matrix: Tensor, sweeps: int = 200) -> None:
         """Block coordinate descent from the present parameters; every block has a closed form.
