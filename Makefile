@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench sanitize clean help
 
 help:
 	@echo "make demo    train two small nets side by side, print a table, save a plot (about two minutes)"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    ruff and mypy only"
 	@echo "make bench   our layers and torch.nn's side by side"
+	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
@@ -29,7 +30,17 @@ lint: .venv/ready
 	$(BIN)/mypy
 
 bench: .venv/ready
-	$(BIN)/python benchmarks/layers.py
+	$(BIN)/python benchmarks/run.py
+
+# A build of its own, loaded instead of the installed one. libasan must come first in a python that was built without it,
+# and libstdc++ before torch brings its own. Tests that watch the process's memory would see the sanitizer's: left out.
+runtime = $(shell g++ -print-file-name=$(1))
+sanitize: .venv/ready
+	cmake -S . -B build/sanitize -DSLIMRNN_SANITIZE=ON -DCMAKE_CXX_COMPILER=g++
+	cmake --build build/sanitize
+	LD_PRELOAD=$(call runtime,libasan.so):$(call runtime,libubsan.so):$(call runtime,libstdc++.so) \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 SLIMRNN_LIBRARY=$(CURDIR)/build/sanitize/libslimrnn.so \
+	$(BIN)/python -m pytest tests/ops -k "not memory and not leaks"
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,192 @@
+"""The sections of the report: each yields tables of records, measured when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import cases
+import jax_rivals
+import torch
+from cases import JAX, LAYERS, Row, Shape
+from memory import peak_megabytes
+from timing import STREAM_STEPS, Options, Pass, best_times, flops, matmul_peak, streaming_pass, tell, training_pass
+from torch import nn
+
+from slimrnn import Dense
+
+Record = dict[str, object]
+PEAK_SHARE = "of matmul peak"  # a column
+MakePass = Callable[[nn.Module, Shape], Pass]
+
+
+@dataclass
+class Table:
+    """Records, whose keys are the columns; notes go below."""
+
+    title: str
+    records: list[Record]
+    notes: list[str] = field(default_factory=list)
+    facts: Record = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """Seconds of a row's rival and of our layer."""
+
+    rival: float
+    ours: float
+    layer: nn.Module
+
+
+def table(options: Options) -> Iterator[Table]:
+    """Forward and backward beside the rivals."""
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        notes = ["GFLOP/s count the products only: 6 per recurrent and 4 per input multiply-add, no gates."]
+        rows = _chosen([*cases.AGAINST_TORCH, *_jax_rows(threads, notes)], options)
+        peak = matmul_peak(options) if rows else 0.0
+        found = _measure(rows, options, training_pass, f"table, {_threads(threads)}", budget=10)
+        peak = max(peak, matmul_peak(options)) if rows else 0.0
+        records = []
+        for row, result in found.items():
+            rate = flops(result.layer, row.shape) / result.ours / 1e9
+            record = _times(row, result, "ms", 1e3) | _verdict(row, result, threads, options)
+            records.append(record | {"GFLOP/s": rate, PEAK_SHARE: rate / peak})
+        title = f"forward + backward, {_threads(threads)}, matmul peak {peak:.0f} GFLOP/s"
+        yield Table(title, records, notes, {"threads": threads, "matmul peak GFLOP/s": peak})
+
+
+def step(options: Options) -> Iterator[Table]:
+    """Streaming, one step at a time, without gradients."""
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        rows = _chosen(cases.STEPS, options)
+        found = _measure(rows, options, streaming_pass, f"step, {_threads(threads)}", budget=3)
+        unit = 1e6 / STREAM_STEPS
+        records = [_times(r, t, "µs", unit) | _verdict(r, t, threads, options) for r, t in found.items()]
+        yield Table(f"one streaming step under no_grad, {_threads(threads)}", records, facts={"threads": threads})
+
+
+def memory(options: Options) -> Iterator[Table]:
+    """Growth of peak memory, every contestant in a fresh process."""
+    threads, records = options.threads[0], []
+    rows = _chosen(cases.MEMORY, options)
+    peaks: dict[tuple[str, Shape], float] = {}
+    for name, shape in dict.fromkeys((name, row.shape) for row in rows for name in (row.rival_key, row.layer)):
+        tell(f"memory: {name}, {shape}")
+        peaks[name, shape] = peak_megabytes(name, shape, threads)
+    tell()
+    for row in rows:
+        rival, ours = peaks[row.rival_key, row.shape], peaks[row.layer, row.shape]
+        record: Record = {"layer": row.layer, "n/B/T/m": str(row.shape), "rival": row.rival}
+        record |= {"rival MB": rival, "ours MB": ours, "ours / rival": ours / rival if rival else None}
+        met = _met(ours <= cases.MEMORY_BAR * rival, options)
+        records.append(record | {"bar": f"at most {cases.MEMORY_BAR}", "met": met})
+    yield Table(f"peak memory of forward + backward, {_threads(threads)}", records, facts={"threads": threads})
+
+
+def scaling(options: Options) -> Iterator[Table]:
+    """Time along each axis of the shape; × is the ratio to the row before."""
+    threads = options.threads[0]
+    torch.set_num_threads(threads)
+    for sweep in cases.SWEEPS:
+        layers = [name for name in sweep.layers if options.wants(name)]
+        shapes = sweep.shapes(options.quick)
+        passes = {(name, s): training_pass(LAYERS[name](s), s) for s in shapes for name in layers}
+        best = best_times(passes, options, f"scaling in {sweep.axis}", budget=6)
+        records = []
+        for i, shape in enumerate(shapes if layers else []):
+            record: Record = {sweep.axis: getattr(shape, sweep.axis)}
+            for name in layers:
+                now = best[name, shape]
+                before = best[name, shapes[i - 1]] if i else None
+                record |= {f"{name} ms": 1e3 * now, f"{name} ×": before and now / before}
+            records.append(record)
+        fixed = ", ".join(f"{k}={v}" for k, v in vars(sweep.base).items() if k != sweep.axis)
+        yield Table(f"scaling in {sweep.axis} ({fixed}), {_threads(threads)}", records, facts={"threads": threads})
+
+
+def crossover(options: Options) -> Iterator[Table]:
+    """Our structured layers beside our dense ones of the same cell."""
+    threads = options.threads[0]
+    torch.set_num_threads(threads)
+    chosen = [c for c in cases.CROSSOVERS if options.wants(c.cell, c.name)]
+    sizes = cases.CROSSOVER_SIZES[:-3] if options.quick else cases.CROSSOVER_SIZES
+    ratios: dict[tuple[str, str, int], float] = {}
+    for n in sizes:
+        shape = replace(cases.CROSSOVER_BASE, n=n)
+        specs = {(c.cell, c.name): c.structure(n) for c in chosen if n >= c.smallest}
+        specs |= {(cell, "Dense()"): Dense() for cell, _ in specs}
+        passes = {key: training_pass(cases.CELLS[key[0]](shape, spec), shape) for key, spec in specs.items()}
+        best = best_times(passes, options, f"crossover, n={n}", budget=4)
+        ratios |= {(*key, n): best[key[0], "Dense()"] / best[key] for key in specs}
+    records = []
+    for c in chosen:
+        row = {n: ratios.get((c.cell, c.name, n)) for n in sizes}
+        first = next((n for n, ratio in row.items() if ratio and ratio > 1), None)
+        record: Record = {"structure": c.name, "cell": c.cell, "faster at n": first or "none of these"}
+        records.append(record | {f"n={n}": ratio for n, ratio in row.items()})
+    base = cases.CROSSOVER_BASE
+    title = f"crossover: time of our dense layer / of our structured one (B={base.B}, T={base.T}, m={base.m})"
+    yield Table(f"{title}, {_threads(threads)}", records, facts={"threads": threads})
+
+
+def _chosen(rows: Sequence[Row], options: Options) -> list[Row]:
+    found = [row for row in rows if options.wants(row.layer, row.rival, row.shape)]
+    return [replace(row, shape=row.shape.cut(cases.QUICK_TIME)) for row in found] if options.quick else found
+
+
+def _jax_rows(threads: int, notes: list[str]) -> list[Row]:
+    if not jax_rivals.installed():
+        notes.append("jax is not installed: no rows against it.")
+    elif threads != jax_rivals.cores():
+        cores = jax_rivals.cores()
+        notes.append(
+            f"jax uses all {cores} cores of the process: its rows are with --threads {cores} (or use taskset)."
+        )
+    else:
+        return cases.AGAINST_JAX
+    return []
+
+
+def _measure(rows: list[Row], options: Options, make: MakePass, what: str, budget: float) -> dict[Row, Result]:
+    """All contestants of one shape take turns; each rival runs once, however many rows it is in."""
+    found: dict[Row, Result] = {}
+    for shape in dict.fromkeys(row.shape for row in rows):
+        group = [row for row in rows if row.shape == shape]
+        names = dict.fromkeys(name for row in group for name in (row.rival_key, row.layer) if name in LAYERS)
+        layers = {name: LAYERS[name](shape) for name in names}
+        passes = {name: make(layer, shape) for name, layer in layers.items()}
+        passes |= {r.rival_key: jax_rivals.training_pass(r.layer, shape) for r in group if r.rival == JAX}
+        best = best_times(passes, options, f"{what}, {shape}", budget)
+        found |= {row: Result(best[row.rival_key], best[row.layer], layers[row.layer]) for row in group}
+    return {row: found[row] for row in rows}
+
+
+def _times(row: Row, result: Result, unit: str, factor: float) -> Record:
+    return {
+        "layer": row.layer,
+        "n/B/T/m": str(row.shape),
+        "rival": row.rival,
+        f"rival {unit}": result.rival * factor,
+        f"ours {unit}": result.ours * factor,
+        "ratio": result.rival / result.ours,
+    }
+
+
+def _verdict(row: Row, result: Result, threads: int, options: Options) -> Record:
+    bar = row.bar(threads)
+    return {"bar": bar, "met": None if bar is None else _met(result.rival / result.ours >= bar, options)}
+
+
+def _met(reached: bool, options: Options) -> str | None:
+    """With --quick the shapes are not those of the bars."""
+    return None if options.quick else "yes" if reached else "no"
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+SECTIONS = {"table": table, "step": step, "memory": memory, "scaling": scaling, "crossover": crossover}
