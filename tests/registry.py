@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import torch
 
 from slimrnn import (
@@ -21,6 +22,7 @@ from slimrnn import (
     UnitaryProduct,
 )
 from slimrnn.layers import RecurrentStack
+from slimrnn.ops.library import native_library
 
 SIZE = 12  # divisible by 2, 3 and 4, and no power of two
 
@@ -89,6 +91,9 @@ def fits(structure: Structure, complex: bool) -> bool:
 
 FIELDS = [(s, c) for s in STRUCTURES for c in (False, True) if fits(STRUCTURES[s], c)]
 PAIRS = [(c, s) for c in CELLS for s in STRUCTURES if fits(STRUCTURES[s], CELLS[c].complex)]
+
+needs_library = pytest.mark.skipif(native_library() is None, reason="slimrnn was installed without its native library")
+BACKENDS = ["reference", pytest.param("native", marks=needs_library)]
 
 
 def randomise_(stack: RecurrentStack, scale: float = 0.3) -> RecurrentStack:

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from registry import BACKENDS, CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn.layers import RecurrentStack
 
 INPUT = 4
 LENGTHS = torch.tensor([3, 5, 1, 5])
 pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+backends = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def build(cell: str, structure: str, *args: Any, **options: Any) -> RecurrentStack:
@@ -29,9 +30,10 @@ def close(actual: Any, expected: Any) -> None:
     torch.testing.assert_close(leaves(actual), leaves(expected), rtol=1e-11, atol=1e-11)
 
 
+@backends
 @pairs
-def test_gradcheck(cell: str, structure: str) -> None:
-    stack = CELLS[cell].build(2, SIZE, structure=STRUCTURES[structure], learn_initial_state=True)
+def test_gradcheck(cell: str, structure: str, backend: str) -> None:
+    stack = CELLS[cell].build(2, SIZE, structure=STRUCTURES[structure], learn_initial_state=True, backend=backend)
     randomise_(stack, 0.1)
     x = numbers(2, 1, 2).requires_grad_()
     parameters = [p for p in stack.parameters() if p.requires_grad]
@@ -43,9 +45,10 @@ def test_gradcheck(cell: str, structure: str) -> None:
     assert torch.autograd.gradcheck(run, (x, *parameters), fast_mode=True)
 
 
+@backends
 @pairs
-def test_step_by_step_is_the_whole_sequence(cell: str, structure: str) -> None:
-    stack = build(cell, structure, num_layers=2)
+def test_step_by_step_is_the_whole_sequence(cell: str, structure: str, backend: str) -> None:
+    stack = build(cell, structure, num_layers=2, backend=backend)
     x = numbers(5, 3, INPUT)
     output, last = stack(x)
     state: Any = stack.initial_state(3)
@@ -57,9 +60,10 @@ def test_step_by_step_is_the_whole_sequence(cell: str, structure: str) -> None:
     close(state, last)
 
 
+@backends
 @pairs
-def test_padded_packed_and_lengths_agree(cell: str, structure: str) -> None:
-    stack = build(cell, structure, num_layers=2, bidirectional=True)
+def test_padded_packed_and_lengths_agree(cell: str, structure: str, backend: str) -> None:
+    stack = build(cell, structure, num_layers=2, bidirectional=True, backend=backend)
     x = numbers(5, 4, INPUT)
     output, last = stack(x, lengths=LENGTHS)
     packed_output, packed_last = stack(pack_padded_sequence(x, LENGTHS, enforce_sorted=False))
@@ -72,10 +76,11 @@ def test_padded_packed_and_lengths_agree(cell: str, structure: str) -> None:
         assert torch.all(output[length:, b] == 0)
 
 
+@backends
 @pairs
-def test_bidirectional_is_two_layers_by_hand(cell: str, structure: str) -> None:
-    both = build(cell, structure, bidirectional=True)
-    single = build(cell, structure)
+def test_bidirectional_is_two_layers_by_hand(cell: str, structure: str, backend: str) -> None:
+    both = build(cell, structure, bidirectional=True, backend=backend)
+    single = build(cell, structure, backend=backend)
     x = numbers(5, 3, INPUT)
     output, last = both(x)
     halves = []
@@ -87,9 +92,10 @@ def test_bidirectional_is_two_layers_by_hand(cell: str, structure: str) -> None:
     close(output, torch.cat(halves, -1))
 
 
+@backends
 @pairs
-def test_a_sequence_cut_in_two_with_the_state_handed_on(cell: str, structure: str) -> None:
-    stack = build(cell, structure, num_layers=2)
+def test_a_sequence_cut_in_two_with_the_state_handed_on(cell: str, structure: str, backend: str) -> None:
+    stack = build(cell, structure, num_layers=2, backend=backend)
     x = numbers(6, 2, INPUT)
     whole, last = stack(x)
     first, state = stack(x[:2])

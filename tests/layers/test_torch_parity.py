@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
-from registry import numbers
+from registry import BACKENDS, numbers
 from slimrnn import GRU, LSTM, RNN
 from slimrnn.layers import RecurrentStack
 
@@ -64,15 +64,16 @@ def torch_gradients(module: nn.RNNBase) -> dict[str, Tensor]:
     return found
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("with_state", [False, True])
 @pytest.mark.parametrize("kind", INPUTS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", LAYERS)
-def test_matches_torch(name: str, shape: str, kind: str, with_state: bool) -> None:
+def test_matches_torch(name: str, shape: str, kind: str, with_state: bool, backend: str) -> None:
     ours_type, torch_type, own = LAYERS[name]
     options = SHAPES[shape]
     theirs = torch_type(INPUT, HIDDEN, **options, **own).double()  # type: ignore[arg-type]
-    ours = ours_type.from_torch(theirs)
+    ours = ours_type.from_torch(theirs, backend=backend)
     x = make_input(kind, options.get("batch_first", False))
     hx: Any = None
     if with_state:

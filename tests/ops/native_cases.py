@@ -23,7 +23,7 @@ LENGTHS = torch.tensor([2, 4, 1])
 ISAS = [] if (found := native_library()) is None else instruction_sets(found)
 Results = dict[str, Tensor]
 
-needs_library = pytest.mark.skipif(native_library() is None, reason="slimrnn was installed without its native library")
+precisions = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
 pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
 
 # More than one vector, panel, tile of rows and piece of a gradient sum in every direction.
@@ -127,15 +127,15 @@ def check_native(
 ) -> None:
     """native = reference, the latter always in double precision so that its own rounding is not blamed.
 
-    `single` is the tolerance for single precision."""
+    Numbers in single precision, to be held to `single`, are tried in double precision too."""
+    wide, state_wide = on("reference", layer, torch.float64), tuple(map(in_double, state))
+    expected = differentiate(wide, x.double(), state_wide, lengths, reverse)
     with only_native():
+        compare(differentiate(on("native", wide), x.double(), state_wide, lengths, reverse), expected, 1e-10)
+        if x.dtype == torch.float64:
+            return
         actual = differentiate(on("native", layer), x, state, lengths, reverse)
-    assert actual["output"].dtype == x.dtype
-    wide = on("reference", layer, torch.float64)
-    expected = differentiate(wide, x.double(), tuple(map(in_double, state)), lengths, reverse)
-    if x.dtype == torch.float64:
-        compare(actual, expected, 1e-10)
-        return
+    assert actual["output"].dtype == torch.float32
     found = errors(actual, expected)
     if max(found.values()) > single:
         # Also: GRU "after" keeps no candidate but recovers it, n = (h − u h_before) / (1 − u), which is multiplied by
@@ -151,6 +151,7 @@ def check_native(
 @contextmanager
 def only_native() -> Iterator[None]:
     """Fails where a layer quietly falls back to the reference scan."""
+
     def refuse(*_: Any) -> Any:
         raise AssertionError("expected the native backend, got the reference scan")
 

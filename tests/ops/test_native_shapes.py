@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_cases import ISAS, check_native, instruction_set, start
 
-from native_cases import ISAS, check_native, instruction_set, needs_library, start
-from registry import CELLS, numbers, randomise_
+from registry import CELLS, needs_library, numbers, randomise_
 from slimrnn import BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Structure
 
 pytestmark = needs_library

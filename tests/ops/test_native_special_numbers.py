@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
+from native_cases import BATCH, INPUT, LENGTHS, TIME, build, on, pairs, precisions, start
 from torch import Tensor
 
-from native_cases import BATCH, INPUT, LENGTHS, TIME, build, needs_library, on, pairs, start
-from registry import CELLS, PAIRS, numbers
+from registry import CELLS, PAIRS, needs_library, numbers
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 pytestmark = needs_library
@@ -37,7 +37,7 @@ def check_masks(layer: RecurrentLayer, x: Tensor, state: tuple[Tensor, ...]) -> 
             assert torch.equal(a[torch.isinf(b)], b[torch.isinf(b)])
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
+@precisions
 @pairs
 def test_special_number_in_the_input(cell: str, structure: str, dtype: torch.dtype) -> None:
     layer = build(cell, structure, dtype=dtype)
@@ -47,7 +47,7 @@ def test_special_number_in_the_input(cell: str, structure: str, dtype: torch.dty
         check_masks(layer, x, start(layer))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
+@precisions
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("cell", CELLS)
 def test_special_number_in_the_state(cell: str, value: float, dtype: torch.dtype) -> None:

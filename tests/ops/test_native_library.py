@@ -1,0 +1,294 @@
+"""The C interface refuses bad arguments, and the package does without a library that it cannot use."""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import multiprocessing
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import slimrnn
+from registry import needs_library, numbers
+from slimrnn import ops
+from slimrnn.ops import library, resolve_backend
+from slimrnn.ops.library import ScanStruct, TermStruct, native_library
+from slimrnn.ops.terms import BLOCK, DIAGONAL, KRONECKER, LOW_RANK
+
+TIME, BATCH, SIZE, INPUT = 3, 2, 6, 2
+SHAPES: dict[int, tuple[dict[str, Any], list[tuple[int, ...]]]] = {
+    BLOCK: ({"count": 2}, [(4, 2, 3, 3)]),
+    DIAGONAL: ({"count": 1}, [(4, 6)]),
+    LOW_RANK: ({"count": 2, "shared": 1}, [(4, 6, 2), (2, 6)]),
+    KRONECKER: ({"count": 2, "sizes": (ctypes.c_int64 * 4)(2, 3, 3, 2)}, [(4, 2, 3), (4, 3, 2)]),
+}
+
+
+class Arguments:
+    """A sound call of an LSTM with peepholes, for a test to spoil."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []  # kept alive
+        self.terms = (TermStruct * len(SHAPES))(*(self.term(kind) for kind in SHAPES))
+        width = {"state": (2, BATCH, SIZE), "own": (3, SIZE), "x": (TIME, BATCH, INPUT), "u": (4, SIZE, INPUT)}
+        outs = {"out": (TIME, BATCH, SIZE), "gate_history": (TIME, BATCH, 4, SIZE), "last": (2, BATCH, SIZE)}
+        shapes = {**width, **outs, "bias": (4, SIZE), "state_history": outs["out"], "mask": (BATCH, SIZE)}
+        shapes |= {f"d_{name}": shapes[name] for name in ("out", "last", "state", "u", "bias", "own")}
+        self.scan = ScanStruct(
+            dtype=1,
+            cell=4,
+            gates=4,
+            states=2,
+            threads=1,
+            term_count=len(self.terms),
+            time=TIME,
+            batch=BATCH,
+            width=SIZE,
+            input_size=INPUT,
+            terms=self.terms,
+            **{name: self.address(numbers(*shape)) for name, shape in shapes.items()},
+            d_wx=self.address(numbers(*shapes["gate_history"])),
+            lengths=self.address(torch.tensor([3, 1])),
+        )
+
+    def address(self, tensor: Tensor) -> int:
+        self.tensors.append(tensor)
+        return tensor.data_ptr()
+
+    def pointers(self, shapes: list[tuple[int, ...]]) -> Any:
+        return (ctypes.c_void_p * len(shapes))(*(self.address(numbers(*shape)) for shape in shapes))
+
+    def term(self, kind: int) -> TermStruct:
+        fields, shapes = SHAPES[kind]
+        arrays = {"data": self.pointers(shapes), "gradient": self.pointers(shapes)}
+        return TermStruct(kind=kind, gates=4, size=SIZE, **fields, **arrays)
+
+
+Spoil = Callable[[Arguments], Any]
+
+
+def field(name: str, value: Any) -> Spoil:
+    return lambda a: setattr(a.scan, name, value)
+
+
+def of_term(kind: int, name: str, value: Any) -> Spoil:
+    return lambda a: setattr(a.terms[kind], name, value)
+
+
+def entry(kind: int, name: str, index: int, value: Any) -> Spoil:
+    return lambda a: getattr(a.terms[kind], name).__setitem__(index, value)
+
+
+BAD: dict[str, Spoil] = {
+    **{f"{name}={value}": field(name, value) for name, value in [("dtype", 2), ("dtype", -1), ("cell", 7)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("cell", -1), ("cell", 0), ("gates", 3)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("states", 1), ("time", 0), ("batch", -1)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("width", 0), ("width", 5), ("is_complex", 1)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("term_count", 0), ("term_count", -1)]},
+    **{f"no {name}": field(name, None) for name in ("terms", "state", "out")},
+    "too many terms": lambda a: (
+        field("term_count", 400)(a),
+        field("terms", (TermStruct * 400)(*a.terms[:1] * 400))(a),
+    ),
+    "kind": of_term(BLOCK, "kind", 9),
+    "gates of a term": of_term(BLOCK, "gates", 3),
+    "size of a term": of_term(BLOCK, "size", 4),
+    "complex term of a real scan": of_term(DIAGONAL, "is_complex", 1),
+    "no blocks": of_term(BLOCK, "count", 0),
+    "blocks that do not divide": of_term(BLOCK, "count", 4),
+    "rank": of_term(LOW_RANK, "count", 0),
+    "no factors": of_term(KRONECKER, "count", 0),
+    "too many factors": of_term(KRONECKER, "count", 65),
+    "no sizes": of_term(KRONECKER, "sizes", None),
+    "factors of another size": entry(KRONECKER, "sizes", 0, 3),
+    "factor of no size": entry(KRONECKER, "sizes", 0, 0),
+    "factors beyond all numbers": of_term(KRONECKER, "sizes", (ctypes.c_int64 * 4)(2**40, 2**40, 2**40, 2**40)),
+    **{f"no data {kind}": of_term(kind, "data", None) for kind in SHAPES},
+    **{f"no first data {kind}": entry(kind, "data", 0, None) for kind in SHAPES},
+    **{f"no second data {kind}": entry(kind, "data", 1, None) for kind in (LOW_RANK, KRONECKER)},
+}
+BAD_FORWARD = {
+    **{f"no {name}": field(name, None) for name in ("x", "last", "state_history")},
+    "I": field("input_size", 0),
+}
+BAD_BACKWARD = {
+    **{f"no {name}": field(name, None) for name in ("gate_history", "state_history", "d_out", "d_last", "d_state")},
+    **{f"no {name}": field(name, None) for name in ("d_u", "d_bias", "d_own")},
+    **{f"no gradient {kind}": of_term(kind, "gradient", None) for kind in SHAPES},
+    **{f"no first gradient {kind}": entry(kind, "gradient", 0, None) for kind in SHAPES},
+    **{f"no second gradient {kind}": entry(kind, "gradient", 1, None) for kind in (LOW_RANK, KRONECKER)},
+}
+CASES = [
+    *[("forward", name, spoil) for name, spoil in {**BAD, **BAD_FORWARD}.items()],
+    *[("backward", name, spoil) for name, spoil in {**BAD, **BAD_BACKWARD}.items()],
+]
+
+NULLS: dict[str, Callable[[Any], Any]] = {
+    "forward": lambda lib: lib.slimrnn_forward(None),
+    "backward": lambda lib: lib.slimrnn_backward(None),
+    "open without a scan": lambda lib: lib.slimrnn_open(None, ctypes.byref(ctypes.c_void_p())),
+    "open without a handle": lambda lib: lib.slimrnn_open(ctypes.byref(Arguments().scan), None),
+    "step": lambda lib: lib.slimrnn_step(None, 1, None, None, None, None, None, None),
+    "instruction set": lambda lib: lib.slimrnn_use_isa(b""),
+}
+
+
+def status_of(function: str, spoil: Spoil) -> int:
+    arguments, lib = Arguments(), native_library()
+    spoil(arguments)
+    status: int = getattr(lib, f"slimrnn_{function}")(ctypes.byref(arguments.scan))
+    return status
+
+
+def send_all(to: Connection, calls: list[Callable[[], int]]) -> None:
+    for call in calls:
+        to.send(call())
+
+
+def in_children(calls: dict[str, Callable[[], int]]) -> dict[str, int | str]:
+    """What the calls return, or how a child process died of one: this process must live on."""
+    context, found = multiprocessing.get_context("fork"), dict[str, int | str]()
+    while left := [name for name in calls if name not in found]:
+        receive, send = context.Pipe(duplex=False)
+        process = context.Process(target=send_all, args=(send, [calls[name] for name in left]))
+        process.start()
+        send.close()
+        for name in left:
+            try:
+                found[name] = receive.recv()
+            except EOFError:
+                process.join()
+                found[name] = f"died, {process.exitcode}"
+                break
+        process.join()
+    return found
+
+
+@cache
+def statuses() -> dict[str, int | str]:
+    calls = {f"{function}-{name}": partial(status_of, function, spoil) for function, name, spoil in CASES}
+    return in_children(calls | {name: partial(call, native_library()) for name, call in NULLS.items()})
+
+
+@needs_library
+@pytest.mark.parametrize("function", ["forward", "backward"])
+def test_sound_arguments_are_taken(function: str) -> None:
+    assert status_of(function, lambda _: None) == 0
+    assert status_of(function, field("batch", 0)) == 0
+    assert status_of(function, field("threads", -5)) == 0
+
+
+@needs_library
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("name", [*(f"{function}-{name}" for function, name, _ in CASES), *NULLS])
+def test_bad_arguments_are_refused(name: str) -> None:
+    assert statuses()[name] == 1
+
+
+@needs_library
+def test_there_are_no_more_instruction_sets_than_named() -> None:
+    lib = native_library()
+    assert lib is not None
+    assert lib.slimrnn_isa(-1) is lib.slimrnn_isa(1000) is None
+
+
+@needs_library
+def test_single_steps_refuse_what_is_missing() -> None:
+    lib, arguments, handle = native_library(), Arguments(), ctypes.c_void_p()
+    assert lib is not None
+    assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
+    sound = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5)]
+    assert lib.slimrnn_step(handle, BATCH, *sound) == 0
+    assert lib.slimrnn_step(handle, 0, *sound) == 0
+    assert lib.slimrnn_step(handle, -1, *sound) == 1
+    for k in range(len(sound)):
+        assert lib.slimrnn_step(handle, BATCH, *sound[:k], None, *sound[k + 1 :]) == 1
+    lib.slimrnn_close(handle)
+    lib.slimrnn_close(None)
+
+
+def test_statuses_are_explained() -> None:
+    library.check(0)
+    with pytest.raises(RuntimeError, match="the native core failed: bad argument"):
+        library.check(1)
+    with pytest.raises(MemoryError, match="out of memory"):
+        library.check(2)
+    with pytest.raises(RuntimeError, match="status 77"):
+        library.check(77)
+
+
+# --- a library that cannot be used ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reload(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Forgets the loaded library, and at the end what the test has loaded instead."""
+
+    def forget() -> None:
+        for cached in (library.native_library, library.missing_reason, library._load, ops._tell_once):
+            cached.cache_clear()
+
+    yield forget
+    monkeypatch.undo()
+    forget()
+
+
+def check_unusable(reason: str) -> None:
+    """ "auto" does without, "native" explains."""
+    assert native_library() is None
+    with pytest.warns(RuntimeWarning, match=f"slimrnn runs in plain torch, many times slower: .*{reason}"):
+        assert resolve_backend("auto") == "reference"
+    assert resolve_backend("auto") == "reference"  # told once
+    layer = slimrnn.GRU(2, 3)
+    assert layer.backend == layer.layer(0).backend == "reference"
+    assert layer(torch.zeros(2, 1, 2))[0].shape == (2, 1, 3)
+    for build in (lambda: resolve_backend("native"), lambda: slimrnn.GRU(2, 3, backend="native")):
+        with pytest.raises(RuntimeError, match=f"expected a native library for backend='native', got none: .*{reason}"):
+            build()
+
+
+@needs_library
+def test_another_interface_version_is_refused(reload: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    built, wanted = library.ABI, library.ABI + 98
+    monkeypatch.setattr(library, "ABI", wanted)
+    reload()
+    check_unusable(f"interface version {built}, expected {wanted}")
+
+
+def test_missing_library(reload: Callable[[], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pickled = pickle.dumps(slimrnn.GRU(2, 3))
+    monkeypatch.delenv("SLIMRNN_LIBRARY", raising=False)
+    monkeypatch.setattr(slimrnn, "__path__", [str(tmp_path)])
+    reload()
+    check_unusable("without a C.. compiler")
+    assert pickle.loads(pickled).layer(0).backend == "reference"
+
+
+def test_broken_library(reload: Callable[[], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "libslimrnn.so").write_bytes(b"no library")
+    monkeypatch.delenv("SLIMRNN_LIBRARY", raising=False)
+    monkeypatch.setattr(slimrnn, "__path__", [str(tmp_path)])
+    reload()
+    check_unusable("libslimrnn.so could not be loaded")
+
+
+@pytest.mark.parametrize("name", ["nowhere.so", _ctypes.__file__], ids=["missing", "foreign"])
+def test_library_of_the_environment(name: str, reload: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIMRNN_LIBRARY", name)
+    reload()
+    check_unusable(Path(name).name)
+
+
+def test_backends_are_named() -> None:
+    with pytest.raises(ValueError, match="expected backend to be one of"):
+        resolve_backend("fast")
+    assert resolve_backend("reference") == "reference"
+    assert "backend='reference'" in repr(slimrnn.GRU(2, 3, backend="reference"))
