@@ -28,6 +28,9 @@ class Stream:
         self.state_dtype = field_dtype(self.dtype, stack.cell.complex)
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
         modules = list(stack.modules())
+        if any(p.is_inference() for p in stack.parameters()):  # their changes leave no trace
+            self.steppers = [None] * len(layers)
+            modules = []
         self.parameters = [
             (m._parameters, name, p, None if p is None else p.data_ptr(), None if p is None else p._version)
             for m in modules
@@ -47,7 +50,8 @@ class Stream:
         """As the stack's step; None for input that it does not fit, which the ordinary step will explain."""
         parts = state if isinstance(state, tuple) else (state,)
         if (
-            x.dim() not in (1, 2)
+            not _plain(x)
+            or x.dim() not in (1, 2)
             or x.shape[-1] != self.input_size
             or x.dtype != self.dtype
             or len(parts) != self.states
@@ -56,14 +60,14 @@ class Stream:
         batched = x.dim() == 2
         shape = (self.depth, x.shape[0], self.hidden) if batched else (self.depth, self.hidden)
         for part in parts:
-            if part.shape != shape or part.dtype != self.state_dtype or not part.is_contiguous():
+            if part.shape != shape or part.dtype != self.state_dtype or not _plain(part):
                 return None
         after = tuple([torch.empty_like(part) for part in parts])
         batch = x.shape[0] if batched else 1
         for depth, stepper in enumerate(self.steppers):
             if stepper is None:
                 return None
-            y = stepper(x.contiguous(), batch, parts, after, depth)
+            y = stepper(x, batch, parts, after, depth)
             x = y + x if self.residual and depth else y
         return (x if batched else x[0]), after if len(after) > 1 else after[0]
 
@@ -78,6 +82,11 @@ def find_stream(stack: RecurrentStack, x: Tensor) -> Stream | None:
     if stream is None or not stream.is_current():
         stream = stack.__dict__["_stream"] = Stream(stack)
     return stream
+
+
+def _plain(t: Tensor) -> bool:
+    """Whether the memory holds the numbers as they are."""
+    return t.is_contiguous() and not t.is_conj() and not t.is_neg()
 
 
 def _stepper(layer: RecurrentLayer) -> Stepper | None:

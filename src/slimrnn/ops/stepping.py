@@ -38,7 +38,7 @@ class Stepper:
 
     def __call__(self, x: Tensor, batch: int, before: Sequence[Tensor], after: Sequence[Tensor], depth: int) -> Tensor:
         """Output (B, W) for contiguous x (B, I); of the states before and after, (L, B, H), number `depth` is meant."""
-        out = torch.empty((batch, self.width), dtype=x.dtype)
+        out = torch.empty((batch, self.width), dtype=x.dtype, device=x.device)
         at = depth * batch * self.bytes
         c, c_after = (before[1].data_ptr() + at, after[1].data_ptr() + at) if self.states == 2 else (None, None)
         status = self.function(
