@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from native_cases import BATCH, INPUT, LENGTHS, TIME, build, on, pairs, precisions, start
+from native_cases import BATCH, INPUT, ISAS, LENGTHS, TIME, build, instruction_set, on, pairs, precisions, start
 from torch import Tensor
 
 from registry import CELLS, PAIRS, needs_library, numbers
@@ -83,3 +83,23 @@ def test_large_and_small_numbers(cell: str, scale: float) -> None:
             actual, expected = (parts(on(backend, layer), x, zeros) for backend in ("native", "reference"))
         for a, b in zip(actual, expected, strict=True):
             torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+@precisions
+@pytest.mark.parametrize("isa", ISAS)
+def test_tanh_and_sigmoid_to_the_last_digits(isa: str, dtype: torch.dtype) -> None:
+    """Weights that let the functions be seen: h = tanh(x), and c = σ(x) with only the forget gate open."""
+    some = torch.cat([torch.linspace(-20, 20, 9001), torch.logspace(-30, 1, 999), -torch.logspace(-30, 1, 999)])
+    x = some.to(dtype).reshape(1, -1, 1)
+    tanh, lstm = (CELLS[cell].build(1, 1, dtype=dtype).layer(0) for cell in ("tanh", "lstm"))
+    with torch.no_grad(), instruction_set(isa):
+        for layer, gate in ((tanh, 0), (lstm, 1)):
+            for p in layer.parameters():
+                p.zero_()
+            layer.get_parameter("input.weight")[gate] = 1.0
+        zero = torch.zeros(x.shape[1], 1, dtype=dtype)
+        h, (_, c) = on("native", tanh)(x, (zero,))[0], on("native", lstm)(x, (zero, zero + 1))[1]
+    exact = x.double()
+    few = 4 * torch.finfo(dtype).eps
+    torch.testing.assert_close(h.double(), exact.tanh(), rtol=few, atol=0)
+    torch.testing.assert_close(c.double(), exact[0].sigmoid(), rtol=few, atol=0)
