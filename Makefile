@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint bench sanitize clean help
 
 help:
-	@echo "make demo      train two small nets side by side, print a table, save a plot (about a minute)"
+	@echo "make demo    train two small nets side by side, print a table, save a plot (about a minute)"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    ruff and mypy only"
 	@echo "make bench   our layers and torch.nn's side by side"
