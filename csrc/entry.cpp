@@ -102,8 +102,10 @@ bool term_is_sound(const slimrnn_term &t) {
     if (t.count < 1 || t.count > 64 || !t.sizes) return false;
     int64_t rows = 1, columns = 1;
     for (int i = 0; i < t.count; i++) {
-        if (t.sizes[2 * i] < 1 || t.sizes[2 * i + 1] < 1 || !t.data[i]) return false;
-        rows *= t.sizes[2 * i], columns *= t.sizes[2 * i + 1];
+        const int64_t p = t.sizes[2 * i], q = t.sizes[2 * i + 1];
+        if (p < 1 || q < 1 || p > t.size || q > t.size || !t.data[i]) return false;
+        rows *= p, columns *= q;
+        if (rows > t.size || columns > t.size) return false;
     }
     return rows == t.size && columns == t.size;
 }
