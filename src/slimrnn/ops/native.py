@@ -28,6 +28,7 @@ GATES = {
     "gru_after": 3,
     "gru_before": 3,
 }  # as slimrnn_cell
+ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
 
 
@@ -334,7 +335,8 @@ class Call:
         terms = zip(self.plan.split(self.weights), sums, strict=True)
         self.terms = [_Term(term, gates, size, self.plan.complex, d) for term, d in terms]
         self.structs = (TermStruct * len(self.terms))(*(term.struct for term in self.terms))
-        self.threads = min(torch.get_num_threads(), max(1, self.batch))
+        enough = time * state.numel() * gates > ONE_THREAD
+        self.threads = min(torch.get_num_threads(), self.batch) if enough else 1
         self.struct = ScanStruct(
             dtype=self.dtype,
             cell=list(GATES).index(self.plan.cell),
