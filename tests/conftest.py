@@ -6,9 +6,17 @@ import pytest
 import torch
 from hypothesis import settings
 
+from slimrnn.ops import native
+
 settings.register_profile("slimrnn", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("slimrnn")
 torch.set_num_threads(1)  # the matrices here are tiny
+
+
+@pytest.fixture(autouse=True)
+def _threads_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sizes here are small: threads, where asked for, share the work all the same."""
+    monkeypatch.setattr(native, "ONE_THREAD", 0)
 
 
 @pytest.fixture(autouse=True)
