@@ -4,7 +4,7 @@
 
 #include "structures/block_diagonal.h"
 #include "structures/diagonal.h"
-#include "structures/kronecker.h"
+#include "structures/kronecker_pairs.h"
 #include "structures/low_rank.h"
 #include "time_loop.h"
 
@@ -25,7 +25,10 @@ template <class T> Term<T> *make_term(const slimrnn_term &t) {
         case SLIMRNN_BLOCK: return new (std::nothrow) BlockDiagonal<T>(t);
         case SLIMRNN_DIAGONAL: return new (std::nothrow) Diagonal<T>(t);
         case SLIMRNN_LOW_RANK: return new (std::nothrow) LowRank<T>(t);
-        case SLIMRNN_KRONECKER: return new (std::nothrow) Kronecker<T>(t);
+        case SLIMRNN_KRONECKER:
+            if (t.is_complex && KroneckerPairs<T, 2>::fits(t)) return new (std::nothrow) KroneckerPairs<T, 2>(t);
+            if (!t.is_complex && KroneckerPairs<T, 1>::fits(t)) return new (std::nothrow) KroneckerPairs<T, 1>(t);
+            return new (std::nothrow) Kronecker<T>(t);
         default: return nullptr;
     }
 }

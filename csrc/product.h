@@ -11,45 +11,60 @@ template <class T> constexpr int panel = 2 * lanes<T>;  // columns of the widest
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// y[r][0 … columns) += Σ_k x(r, k) p[k·stride + …], where x(r, k) = x[r·ldx + k], or, TURNED, x[k·ldx + r]. Every row and column sums over k in the same order,
-// whatever the tile, so that results do not depend on how rows are shared out.
+// What a tile sums over, and where its vectors go.
+template <class T> struct Sum {
+    int64_t depth;               // terms
+    int64_t stride;              // from a row of the packed matrix to the next
+    int64_t parts = 1;           // x is in that many parts of `depth` terms each, ...
+    int64_t apart = 0;           // ... so far apart
+    int64_t gap = lanes<T>;      // from a vector of y to the next, ...
+    int64_t advance = lanes<T>;  // ... which holds so many columns fewer
+    const T *start = nullptr;    // y starts here instead of at what it holds
+};
+
+// y[r][0 … columns) += Σ_k x(r, k) p[k·stride + …], where x(r, k) = x[r·ldx + k], or, TURNED, x[k·ldx + r]. Every row and
+// column sums over k in the same order, whatever the tile, so that results do not depend on how rows are shared out.
 template <class T, int ROWS, int VECTORS, bool TURNED>
-inline void tile(int64_t depth, const T *x, int64_t ldx, const T *p, int64_t stride, T *y, int64_t ldy,
-                 int64_t columns) {
+inline void tile(const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y, int64_t ldy, int64_t columns) {
     constexpr int L = lanes<T>;
+    const auto [depth, stride, parts, apart, gap, advance, start] = over;
     Vec<T> sum[ROWS][VECTORS];
     for (int r = 0; r < ROWS; r++)
         for (int v = 0; v < VECTORS; v++) sum[r][v] = Vec<T>{};
-    for (int64_t k = 0; k < depth; k++) {
-        Vec<T> w[VECTORS];
-        for (int v = 0; v < VECTORS; v++) w[v] = load(p + k * stride + v * L);
-        for (int r = 0; r < ROWS; r++) {
-            const T a = TURNED ? x[k * ldx + r] : x[r * ldx + k];
-            for (int v = 0; v < VECTORS; v++) sum[r][v] += w[v] * a;
+    for (int64_t part = 0; part < parts; part++, x += apart, p += depth * stride)
+        for (int64_t k = 0; k < depth; k++) {
+            Vec<T> w[VECTORS];
+            for (int v = 0; v < VECTORS; v++) w[v] = load(p + k * stride + v * L);
+            for (int r = 0; r < ROWS; r++) {
+                const T a = TURNED ? x[k * ldx + r] : x[r * ldx + k];
+                for (int v = 0; v < VECTORS; v++) sum[r][v] += w[v] * a;
+            }
         }
-    }
     for (int r = 0; r < ROWS; r++)
         for (int v = 0; v < VECTORS; v++) {
-            const int64_t left = columns - v * L;
-            T *to = y + r * ldy + v * L;
+            const int64_t left = columns - v * advance;
+            T *to = y + r * ldy + v * gap;
+            const T *from = start ? start + v * gap : to;
             if (left >= L)
-                store(to, load(to) + sum[r][v]);
+                store(to, load(from) + sum[r][v]);
             else if (left > 0)
-                Tail{int(left)}.put(to, Tail{int(left)}.get(to) + sum[r][v]);
+                Tail{int(left)}.put(to, Tail{int(left)}.get(from) + sum[r][v]);
         }
 }
 
 // One row has few sums: several panels at a time keep the multipliers busy.
 template <class T>
-void one_row(int64_t depth, const T *x, const T *base, int64_t next, int64_t panels, T *y, int64_t columns) {
-    constexpr int L = lanes<T>, MANY = 4;
+void one_row(const Sum<T> &over, const T *x, const T *base, int64_t next, int64_t panels, T *y, int64_t columns) {
+    constexpr int L = lanes<T>, MANY = 2;
     int64_t n = 0;
     for (; n + MANY <= panels; n += MANY) {
         Vec<T> sum[2 * MANY];
         for (int v = 0; v < 2 * MANY; v++) sum[v] = Vec<T>{};
-        for (int64_t k = 0; k < depth; k++)
-            for (int v = 0; v < 2 * MANY; v++)
-                sum[v] += load(base + (n + v / 2) * next + k * 2 * L + (v % 2) * L) * x[k];
+        const T *p = base + n * next;
+        for (int64_t part = 0; part < over.parts; part++)
+            for (int64_t k = 0; k < over.depth; k++, p += 2 * L)
+                for (int v = 0; v < 2 * MANY; v++)
+                    sum[v] += load(p + v / 2 * next + v % 2 * L) * x[part * over.apart + k];
         for (int v = 0; v < 2 * MANY; v++) {
             const int64_t at = n * 2 * L + v * L, left = columns - at;
             if (left >= L)
@@ -58,19 +73,31 @@ void one_row(int64_t depth, const T *x, const T *base, int64_t next, int64_t pan
                 Tail{int(left)}.put(y + at, Tail{int(left)}.get(y + at) + sum[v]);
         }
     }
-    for (; n < panels; n++) tile<T, 1, 2, false>(depth, x, 0, base + n * next, 2 * L, y + n * 2 * L, 0, columns - n * 2 * L);
+    for (; n < panels; n++) tile<T, 1, 2, false>(over, x, 0, base + n * next, y + n * 2 * L, 0, columns - n * 2 * L);
 }
 
 template <class T, int ROWS, bool TURNED>
-inline void tile_of_rows(int rows, int vectors, int64_t depth, const T *x, int64_t ldx, const T *p, int64_t stride, T *y,
+inline void tile_of_rows(int rows, int vectors, const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y,
                          int64_t ldy, int64_t columns) {
     if constexpr (ROWS > 0) {
         if (rows != ROWS)
-            tile_of_rows<T, ROWS - 1, TURNED>(rows, vectors, depth, x, ldx, p, stride, y, ldy, columns);
+            tile_of_rows<T, ROWS - 1, TURNED>(rows, vectors, over, x, ldx, p, y, ldy, columns);
         else if (vectors == 1)
-            tile<T, ROWS, 1, TURNED>(depth, x, ldx, p, stride, y, ldy, columns);
+            tile<T, ROWS, 1, TURNED>(over, x, ldx, p, y, ldy, columns);
         else
-            tile<T, ROWS, 2, TURNED>(depth, x, ldx, p, stride, y, ldy, columns);
+            tile<T, ROWS, 2, TURNED>(over, x, ldx, p, y, ldy, columns);
+    }
+}
+// The rows in tiles of about the same height.
+template <class T, bool TURNED>
+inline void tiles(int64_t rows, int vectors, const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y, int64_t ldy,
+                  int64_t columns) {
+    const int64_t count = (rows + SLIMRNN_TILE_ROWS - 1) / SLIMRNN_TILE_ROWS;
+    for (int64_t i = 0, r = 0; i < count; i++) {
+        const int64_t until = rows * (i + 1) / count;
+        tile_of_rows<T, SLIMRNN_TILE_ROWS, TURNED>(int(until - r), vectors, over, x + r * (TURNED ? 1 : ldx), ldx, p,
+                                                   y + r * ldy, ldy, columns);
+        r = until;
     }
 }
 
@@ -90,29 +117,39 @@ template <class T> struct Packed {
     }
 };
 
-// y (rows, columns) += x (rows, depth) · w[from:from+depth]
+// y (rows, columns) += x w, from row `from` of w on
 template <class T>
-void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, int64_t from, int64_t depth, T *y, int64_t ldy) {
+void multiply(int64_t rows, Sum<T> over, const T *x, int64_t ldx, const Packed<T> &w, int64_t from, T *y, int64_t ldy) {
     const int64_t wide = w.wide(), next = w.depth * wide;
     const T *base = w.data + from * wide;
-    if (rows == 1 && w.vectors() == 2) {
-        one_row(depth, x, base, next, w.panels(), y, w.columns);
+    if (rows == 1 && w.vectors() == 2 && !over.start) {
+        one_row(over, x, base, next, w.panels(), y, w.columns);
         return;
     }
-    const int64_t tiles = (rows + SLIMRNN_TILE_ROWS - 1) / SLIMRNN_TILE_ROWS;
     for (int64_t n = 0; n < w.panels(); n++) {
-        int64_t r = 0;
-        for (int64_t i = 0; i < tiles; i++) {
-            int64_t until = rows * (i + 1) / tiles;
-            tile_of_rows<T, SLIMRNN_TILE_ROWS, false>(int(until - r), w.vectors(), depth, x + r * ldx, ldx,
-                                                      base + n * next, wide, y + r * ldy + n * wide, ldy,
-                                                      w.columns - n * wide);
-            r = until;
-        }
+        tiles<T, false>(rows, w.vectors(), over, x, ldx, base + n * next, y + n * wide, ldy, w.columns - n * wide);
+        if (over.start) over.start += wide;
     }
 }
-template <class T> void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy) {
-    multiply(rows, x, ldx, w, 0, w.depth, y, ldy);
+// y (rows, columns) += x (rows, depth) · w, or with a start, y = start + x w
+template <class T>
+void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy, const T *start = nullptr) {
+    multiply(rows, Sum<T>{w.depth, w.wide(), 1, 0, lanes<T>, lanes<T>, start}, x, ldx, w, 0, y, ldy);
+}
+
+// y = start (or zero) + x w for small depths: where little is computed, what is written should come in order.
+template <class T>
+void multiply_by_rows(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy, const T *start) {
+    const int64_t wide = w.wide();
+    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
+        const T *p = w.data;
+        each_vector<T>(w.columns, [&](int64_t j, auto n) {
+            const T *at = p + j / wide * w.depth * wide + j % wide;
+            Vec<T> sum = start ? n.get(start + j) : Vec<T>{};
+            for (int64_t k = 0; k < w.depth; k++) sum += load(at + k * wide) * x[k];
+            n.put(y + j, sum);
+        });
+    }
 }
 
 // sums (p, q) += aᵀ b, summed over `rows` rows. Whole vectors of b are read: its rows must be followed by memory.
@@ -120,16 +157,9 @@ template <class T>
 void correlate(int64_t rows, int64_t p, int64_t q, const T *a, int64_t lda, const T *b, int64_t ldb, T *sums,
                int64_t lds) {
     const int vectors = q <= lanes<T> ? 1 : 2;
-    const int64_t wide = vectors * lanes<T>, tiles = (p + SLIMRNN_TILE_ROWS - 1) / SLIMRNN_TILE_ROWS;
-    for (int64_t j = 0; j < q; j += wide) {
-        int64_t i = 0;
-        for (int64_t k = 0; k < tiles; k++) {
-            int64_t until = p * (k + 1) / tiles;
-            tile_of_rows<T, SLIMRNN_TILE_ROWS, true>(int(until - i), vectors, rows, a + i, lda, b + j, ldb,
-                                                     sums + i * lds + j, lds, q - j);
-            i = until;
-        }
-    }
+    const Sum<T> over{rows, ldb};
+    for (int64_t j = 0; j < q; j += vectors * lanes<T>)
+        tiles<T, true>(p, vectors, over, a, lda, b + j, sums + j, lds, q - j);
 }
 
 // A complex matrix acting on (re, im) pairs is a real one of twice the size; its transpose is the adjoint's.

@@ -59,6 +59,7 @@ template <class T> class TimeLoop {
         map.count = s.term_count;
         map.rows = rows;
         map.width = width;
+        map.gates = s.gates;
         map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
         map.masked = memory.take(block);
         int64_t most = 0;
@@ -79,6 +80,8 @@ template <class T> class TimeLoop {
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : gates;
             begin(step.gates, t);
             if (!s.u && k + 1 < s.time) prefetch(in(s.x, time_of(k + 1), row_gates), rows * row_gates);
+            if (s.gate_history && k + 1 < s.time)
+                prefetch<1>(in(s.gate_history, time_of(k + 1), row_gates), rows * row_gates);
             step.h = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
             step.c = s.lengths || !c_history ? c[k % 2] : out(c_history, t, width);
             cell.forward(step);
@@ -101,6 +104,7 @@ template <class T> class TimeLoop {
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
         T *pairs[2] = {memory.take(block), memory.take(block)};
+        step.h = shown(time_of(s.time - 1), pairs[0]);
         memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
         if (s.states == 2) memcpy(step.d_c, in(s.d_last, 1, width), sizeof(T) * block);
         for (int64_t k = s.time - 1; k >= 0; k--) {
@@ -110,11 +114,15 @@ template <class T> class TimeLoop {
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : nullptr;
             step.d_gates = chunk.d + chunk.rows * chunk.ldd;
             step.spare = chunk.special + chunk.rows * width;
-            step.h = shown(t, pairs[0]);
+            for (int i = 0; i < map.count; i++)
+                map.kept[i] = chunk.kept[i] + chunk.rows * s.gates * map.terms[i]->kept_size();
+            const T *previous = k ? shown(time_of(k - 1), pairs[1]) : nullptr;
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
-            step.h_before = state_before(k, k ? shown(time_of(k - 1), pairs[1]) : nullptr, 0, h_local);
+            step.h_before = state_before(k, previous, 0, h_local);
             if (s.states == 2)
                 step.c_before = state_before(k, k ? in(s.state_history, time_of(k - 1), width) : nullptr, 1, c_local);
+            if (k > 0) prefetch(in(s.d_out, time_of(k - 1), width), block);
+            if (k > 1) prefetch(in(s.out, time_of(k - 2), width), block);
             if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
             if (s.lengths) set_aside_ended(t, d_h, s.states == 2 ? step.d_c : nullptr, ended);
             step.d_h = d_h;
@@ -126,13 +134,15 @@ template <class T> class TimeLoop {
             for (int64_t r = 0; s.d_wx && r < rows; r++)
                 memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * chunk.ldd, sizeof(T) * row_gates);
             remember(chunk, step, t);
+            step.h = const_cast<T *>(previous);
+            std::swap(pairs[0], pairs[1]);
             if (chunk.rows + rows > chunk.most || k == 0) sum_up(chunk, at);
         }
         memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
         if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
     }
 
-    // Where a thread's sums of gradients lie: every term's, the input matrix with the bias as its last column, own.
+    // Where a thread's sums of gradients lie: every term's, the input matrix transposed with the bias as its last row, own.
     struct Sums {
         T *term[16], *input, *own;
         int64_t size;
@@ -159,18 +169,22 @@ template <class T> class TimeLoop {
         const int64_t own = s.own ? s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1) : 0, m = s.input_size;
         for (int64_t i = 0; i < own; i++) static_cast<T *>(s.d_own)[i] += sums.own[i];
         if (!s.u) return;
-        for (int64_t i = 0; i < s.gates * s.width; i++) {
-            const T *row = sums.input + i * (m + 1);
-            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += row[j];
-            if (s.bias) static_cast<T *>(s.d_bias)[i] += row[m];
+        const int64_t n = s.gates * s.width;
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += sums.input[j * n + i];
+            if (s.bias) static_cast<T *>(s.d_bias)[i] += sums.input[m * n + i];
         }
     }
 
     static int64_t workspace(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
         const int64_t most = rows_at_once(rows);
         int64_t scratch = 0;
-        for (int k = 0; k < s.term_count; k++) scratch = std::max(scratch, terms[k]->scratch_size(most));
-        return scratch + rows * s.width * (11 + s.gates) + 32 * panel<T> +
+        int64_t kept = 0;
+        for (int k = 0; k < s.term_count; k++) {
+            scratch = std::max(scratch, terms[k]->scratch_size(most));
+            kept += round_up(most * s.gates * terms[k]->kept_size(), lanes<T>);
+        }
+        return scratch + kept + rows * s.width * (11 + s.gates) + 32 * panel<T> +
                most * ((3 + s.gates) * (round_up(s.width, panel<T>) + lanes<T>) + round_up(s.input_size + 1, panel<T>));
     }
 
@@ -182,6 +196,7 @@ template <class T> class TimeLoop {
         T *x;        // (rows, ldx) the state before, masked
         T *special;  // GRU: (rows, width) the candidate's own gradient (after) or input (before)
         T *u;        // (rows, ldu) the input and a one
+        T *kept[16]; // per term: (rows, G, kept_size)
     };
     // Rows a multiple of a page apart would compete for the same few lines of the cache.
     static int64_t apart(int64_t length) { return length % (1024 / sizeof(T)) ? length : length + lanes<T>; }
@@ -196,6 +211,7 @@ template <class T> class TimeLoop {
         c.special = memory.take(c.most * c.ldx + panel<T>);
         c.x = memory.take(c.most * c.ldx + panel<T>);
         c.u = memory.take(c.most * c.ldu + panel<T>);
+        for (int k = 0; k < map.count; k++) c.kept[k] = memory.take(c.most * s.gates * map.terms[k]->kept_size());
         return c;
     }
     void remember(Chunk &c, const Step<T> &step, int64_t t) const {
@@ -223,7 +239,8 @@ template <class T> class TimeLoop {
         const int g = s.gates;
         for (int k = 0; k < s.term_count; k++) {
             auto add = [&](const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last) {
-                map.terms[k]->gradient(map.scratch, c.rows, x, ldx, y, ldy, first, last, at.term[k]);
+                map.terms[k]->gradient(map.scratch, c.rows, x, ldx, y, ldy, first, last, c.kept[k],
+                                       g * map.terms[k]->kept_size(), at.term[k]);
             };
             if (s.cell == SLIMRNN_GRU_AFTER) {
                 add(c.x, c.ldx, c.d, c.ldd, 0, 2);
@@ -236,7 +253,7 @@ template <class T> class TimeLoop {
             }
         }
         const int64_t m = s.input_size + 1;
-        if (s.u) correlate(c.rows, row_gates, m, c.d, c.ldd, c.u, c.ldu, at.input, m);
+        if (s.u) correlate(c.rows, m, row_gates, c.u, c.ldu, c.d, c.ldd, at.input, row_gates);
         c.rows = 0;
     }
     // The gates before the recurrent product: U x + b.
@@ -245,12 +262,13 @@ template <class T> class TimeLoop {
             memcpy(gates, in(s.x, t, row_gates), sizeof(T) * rows * row_gates);
             return;
         }
-        for (int64_t r = 0; r < rows; r++)
-            if (s.bias)
-                memcpy(gates + r * row_gates, s.bias, sizeof(T) * row_gates);
-            else
-                memset(gates + r * row_gates, 0, sizeof(T) * row_gates);
-        multiply(rows, in(s.x, t, s.input_size), s.input_size, input, gates, row_gates);
+        const T *x = in(s.x, t, s.input_size), *bias = static_cast<const T *>(s.bias);
+        if (s.input_size < 8) {
+            multiply_by_rows(rows, x, s.input_size, input, gates, row_gates, bias);
+            return;
+        }
+        if (!bias) memset(gates, 0, sizeof(T) * rows * row_gates);
+        multiply(rows, x, s.input_size, input, gates, row_gates, bias);
     }
     // A complex output is shown as real parts and imaginary parts side by side.
     void show(const T *h, int64_t t) const {
@@ -299,8 +317,8 @@ template <class T> class TimeLoop {
         else
             for (int64_t i = 0; i < width; i++) d_h[i] += d_out[i];
     }
-    static void prefetch(const T *p, int64_t count) {
-        for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, 0, 2);
+    template <int WRITE = 0> static void prefetch(const T *p, int64_t count) {
+        for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, WRITE, 2);
     }
     // Sequences that have ended keep their state; their history is zero.
     void keep_ended(Step<T> &step, int64_t t, T *h_history, T *c_history) const {

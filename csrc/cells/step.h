@@ -13,6 +13,8 @@ template <class T> struct Recurrence {
     int64_t rows, width;
     T *masked;   // (rows, width)
     T *scratch;  // for the terms
+    int gates;
+    T *kept[16];  // per term: what the way back leaves for the gradients, see Term
 
     // y (rows, last-first, width) += W (mask ⊙ x)
     void apply(const T *x, T *y, int64_t ldy, int first, int last) const {
@@ -29,7 +31,10 @@ template <class T> struct Recurrence {
             memset(masked, 0, sizeof(T) * rows * width);
             to = masked;
         }
-        for (int k = 0; k < count; k++) terms[k]->rmatvec(scratch, rows, y, ldy, to, width, first, last);
+        for (int k = 0; k < count; k++) {
+            const int64_t ldk = gates * terms[k]->kept_size();
+            terms[k]->rmatvec(scratch, rows, y, ldy, to, width, first, last, kept[k], ldk);
+        }
         if (mask)
             for (int64_t i = 0; i < rows * width; i++) x[i] += masked[i] * mask[i];
     }

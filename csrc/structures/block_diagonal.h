@@ -18,9 +18,13 @@ template <class T> struct BlockDiagonal : Term<T> {
           is_complex(t.is_complex), weight(static_cast<const T *>(t.data[0])),
           target(reinterpret_cast<T *const *>(t.gradient)) {}
 
-    Packed<T> forth(int gate, int b) const {  // x -> y of one gate
-        Packed<T> p{block, block, nullptr};
-        p.data = memory + (int64_t(gate) * blocks + b) * p.size();
+    // Blocks no wider than a vector: two gates share a panel, since they see the same x.
+    bool narrow() const { return block <= lanes<T>; }
+    bool paired(int gate) const { return narrow() && (gate ^ 1) < gates; }
+    Packed<T> forth(int gate, int b) const {  // x -> y of one gate, or narrow, of a gate and the next
+        const int64_t one = Packed<T>{block, block, nullptr}.size();
+        Packed<T> p{block, paired(gate) ? panel<T> : block, nullptr};
+        p.data = memory + (int64_t(b) * gates + gate) * one;
         return p;
     }
     Packed<T> back(int b) const {  // y of all gates -> x
@@ -39,43 +43,39 @@ template <class T> struct BlockDiagonal : Term<T> {
     void pack(T *at, bool backward) override {
         memory = at;
         for (int b = 0; b < blocks; b++) {
-            for (int g = 0; g < gates && !backward; g++) {
-                Matrix<T> w = matrix(g, b);
-                forth(g, b).pack([&](int64_t k, int64_t j) { return w(j, k); });
-            }
+            for (int g = 0; g < gates && !backward; g += paired(g) ? 2 : 1)
+                forth(g, b).pack([&](int64_t k, int64_t j) {
+                    const int64_t column = paired(g) ? j % lanes<T> : j;
+                    return column < block ? matrix(g + (column < j), b)(column, k) : T(0);
+                });
             if (backward) back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
         }
     }
-    int64_t scratch_size(int64_t rows) const override { return blocks > 1 ? rows * gates * block : 0; }
+    int64_t scratch_size(int64_t) const override { return 0; }
 
     void matvec(T *, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
         const int64_t width = block * blocks;
         for (int b = 0; b < blocks; b++)
-            for (int g = first; g < last; g++)
-                multiply(rows, x + b * block, ldx, forth(g, b), y + (g - first) * width + b * block, ldy);
-    }
-    // A block's gates lie apart: they are gathered in `scratch`.
-    void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
-                 int last) const override {
-        const int64_t depth = (last - first) * block, width = block * blocks;
-        for (int b = 0; b < blocks; b++) {
-            const T *from = y;
-            int64_t ld = ldy;
-            if (blocks > 1) {
-                for (int64_t r = 0; r < rows; r++)
-                    for (int g = 0; g < last - first; g++)
-                        memcpy(scratch + r * depth + g * block, y + r * ldy + g * width + b * block,
-                               sizeof(T) * block);
-                from = scratch;
-                ld = depth;
+            for (int g = first; g < last; g += paired(g) ? 2 : 1) {
+                T *to = y + (g - first) * width + b * block;
+                if (paired(g))
+                    tiles<T, false>(rows, 2, Sum<T>{block, panel<T>, 1, 0, width, 0}, x + b * block, ldx, forth(g, b).data,
+                                    to, ldy, block);
+                else
+                    multiply(rows, x + b * block, ldx, forth(g, b), to, ldy);
             }
-            multiply(rows, from, ld, back(b), first * block, depth, x + b * block, ldx);
-        }
+    }
+    // A sum over the gates, which lie a width apart.
+    void rmatvec(T *, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
+                 int64_t) const override {
+        const Sum<T> over{block, back(0).wide(), last - first, block * blocks};
+        for (int b = 0; b < blocks; b++)
+            multiply(rows, over, y + b * block, ldy, back(b), first * block, x + b * block, ldx);
     }
 
     int64_t gradient_size() const override { return gates * blocks * block * block; }
     void gradient(T *, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
-                  T *sums) const override {
+                  const T *, int64_t, T *sums) const override {
         for (int b = 0; b < blocks; b++)
             for (int g = first; g < last; g++)
                 correlate(rows, block, block, y + ((g - first) * blocks + b) * block, ldy, x + b * block, ldx,

@@ -181,7 +181,7 @@ template <class T> struct Kronecker : Term<T> {
             }
     }
     void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
-                 int last) const override {
+                 int last, T *, int64_t) const override {
         T *buffer[2] = {scratch, scratch + largest};
         const Group &g0 = group[0];
         for (int64_t r = 0; r < rows; r++)
@@ -200,8 +200,7 @@ template <class T> struct Kronecker : Term<T> {
 
     int64_t gradient_size() const override { return gates * sums_per_gate; }
 
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
-                  T *sums) const override {
+    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *, int64_t, T *sums) const override {
         for (int64_t r = 0; r < rows; r += together) {
             const int64_t count = std::min(together, rows - r);
             for (int gate = first; gate < last; gate++)

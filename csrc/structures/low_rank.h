@@ -48,7 +48,7 @@ template <class T> struct LowRank : Term<T> {
         }
     }
     int64_t scratch_size(int64_t rows) const override {
-        return rows * 2 * round_up(rank, panel<T>) + panel<T>;
+        return rows * round_up(rank, panel<T>) + panel<T>;
     }
 
     void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
@@ -61,32 +61,33 @@ template <class T> struct LowRank : Term<T> {
             multiply(rows, scratch, rank, piece(UP, g), y + (g - first) * width, ldy);
         }
     }
-    void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
-                 int last) const override {
+    void rmatvec(T *, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
+                 int64_t ldk) const override {
         for (int g = first; g < last; g++) {
-            if (!tied || g == first) memset(scratch, 0, sizeof(T) * rows * rank);
-            multiply(rows, y + (g - first) * width, ldy, piece(UP_BACK, g), scratch, rank);
-            if (!tied || g == last - 1) multiply(rows, scratch, rank, piece(DOWN_BACK, tied ? 0 : g), x, ldx);
+            T *back = kept + (tied ? first : g) * rank;
+            if (!tied || g == first)
+                for (int64_t r = 0; r < rows; r++) memset(back + r * ldk, 0, sizeof(T) * rank);
+            multiply(rows, y + (g - first) * width, ldy, piece(UP_BACK, g), back, ldk);
+            if (!tied || g == last - 1) multiply(rows, back, ldk, piece(DOWN_BACK, tied ? 0 : g), x, ldx);
         }
     }
+    int64_t kept_size() const override { return rank; }  // L_g^H y_g, or where R is shared, their sum
 
     // dL_g = y_g (R_g x)^H and dR_g = (L_g^H y_g) x^H; tied: the sum over g of the latter
     int64_t gradient_size() const override { return 2 * gates * rank * width; }
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
-                  T *sums) const override {
+    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *kept, int64_t ldk, T *sums) const override {
         const int64_t narrow = round_up(rank, panel<T>), size = rank * width;
-        T *down = scratch, *back = scratch + rows * narrow;
+        T *down = scratch;
         for (int g = first; g < last; g++) {
             const T *d = y + (g - first) * width;
             if (!tied || g == first) {
                 memset(down, 0, sizeof(T) * rows * narrow);
-                memset(back, 0, sizeof(T) * rows * narrow);
                 multiply(rows, x, ldx, piece(DOWN, tied ? 0 : g), down, narrow);
             }
             correlate(rows, rank, width, down, narrow, d, ldy, sums + g * size, width);  // L's transposed: no column idle
-            multiply(rows, d, ldy, piece(UP_BACK, g), back, narrow);
             if (!tied || g == last - 1)
-                correlate(rows, rank, width, back, narrow, x, ldx, sums + (gates + (tied ? 0 : g)) * size, width);
+                correlate(rows, rank, width, kept + (tied ? first : g) * rank, ldk, x, ldx,
+                          sums + (gates + (tied ? 0 : g)) * size, width);
         }
     }
     void deliver(const T *sums, int first, int last) const override {

@@ -23,7 +23,7 @@ from native_cases import (
 )
 
 from registry import CELLS, SIZE, STRUCTURES, needs_library, numbers, randomise_
-from slimrnn import LowRank
+from slimrnn import Kronecker, LowRank
 from slimrnn.layers import RecurrentStack
 
 pytestmark = needs_library
@@ -93,3 +93,18 @@ def test_wide_layers(shape: str, cell: str, batch: int, dtype: torch.dtype) -> N
     size, structure = WIDE[shape]
     layer = CELLS[cell].build(19, size, structure=structure, dtype=dtype).layer(0)
     check_native(layer, numbers(6, batch, 19).to(dtype), start(layer, batch))
+
+
+@precisions
+@pytest.mark.parametrize("cell", ["modrelu", "lstm"])
+@pytest.mark.parametrize("corner", [0.0, 1e-3, 0.5, 1.0])
+def test_kronecker_factors_of_any_condition(corner: float, cell: str, dtype: torch.dtype) -> None:
+    """From orthogonal to singular: gradients through a factor's inverse are taken only where that is safe."""
+    stack = CELLS[cell].build(INPUT, 32, structure=Kronecker([2] * 5), dtype=dtype)
+    with torch.no_grad():
+        factor = stack.get_parameter("layers.0.recurrent.factor_2")
+        pairs = torch.zeros((*factor.shape[:3], factor[0, 0, 0].numel()), dtype=dtype)
+        pairs[:, 0, 0, 0], pairs[:, 1, 1, 0] = 0.7, 0.7 * corner
+        factor.copy_(pairs.view_as(factor))
+    layer = stack.layer(0)
+    check_native(layer, numbers(TIME, BATCH, INPUT).to(dtype), start(layer))

@@ -18,7 +18,10 @@ pytestmark = needs_library
 
 @st.composite
 def kroneckers(draw: st.DrawFn) -> tuple[int, Structure]:
-    """Factors with p rows and q columns each, such that the product is square and at most 40 wide."""
+    """Factors with p rows and q columns each, such that the product is square and at most 40 wide; or 2 x 2 ones."""
+    if draw(st.booleans()):
+        count = draw(st.integers(1, 7))
+        return 2**count, Kronecker([2] * count)
     rows = [draw(st.integers(1, 7))]
     while math.prod(rows) <= 20 and draw(st.booleans()):
         rows.append(draw(st.integers(1, 40 // math.prod(rows))))

@@ -242,7 +242,7 @@ class RecurrentStack(nn.Module):
             raise RuntimeError(
                 "expected eval() for step with recurrent_dropout, whose mask spans a sequence, got training"
             )
-        stream = find_stream(self, x_t)
+        stream = None if state is None else find_stream(self)
         stepped = None if stream is None or state is None else stream.step(x_t, state)
         if stepped is not None:
             return stepped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """A stack's layers, packed for single steps, and what they were made from."""
+    """A stack's layers, packed for single steps, and what they were made from. Written for speed: see `step`."""
 
     def __init__(self, stack: RecurrentStack) -> None:
         layers = [stack.layer(k) for k in range(len(stack.layers))]
@@ -27,56 +27,76 @@ class Stream:
         self.dtype = next(stack.parameters()).dtype
         self.state_dtype = field_dtype(self.dtype, stack.cell.complex)
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
+        self.shapes: dict[torch.Size, Shapes | None] = {}
         modules = list(stack.modules())
+        self.serves = None not in self.steppers
         if any(p.is_inference() for p in stack.parameters()):  # their changes leave no trace
-            self.steppers = [None] * len(layers)
-            modules = []
-        self.parameters = [
-            (m._parameters, name, p, None if p is None else p.data_ptr(), None if p is None else p._version)
-            for m in modules
-            for name, p in m._parameters.items()
-        ]
+            self.serves, modules = False, []
+        tables = [(m._parameters, name, p) for m in modules for name, p in m._parameters.items()]
+        self.parameters = [(t, name, p, p.data_ptr, p.data_ptr(), p._version) for t, name, p in tables if p is not None]
+        self.absent = [(t, name) for t, name, p in tables if p is None]
         self.children = [(m._modules, name, child) for m in modules for name, child in m._modules.items()]
 
     def is_current(self) -> bool:
         """Whether every parameter is still the one that was packed, and unchanged."""
-        for table, name, p, pointer, version in self.parameters:
-            now = table.get(name)
-            if now is not p or (p is not None and (p._version != version or p.data_ptr() != pointer)):
+        for table, name, p, find_pointer, pointer, version in self.parameters:
+            if table.get(name) is not p or p._version != version or find_pointer() != pointer:
                 return False
-        return all(table.get(name) is child for table, name, child in self.children)
+        for children, name, child in self.children:
+            if children.get(name) is not child:
+                return False
+        return all(table.get(name) is None for table, name in self.absent) if self.absent else True
 
     def step(self, x: Tensor, state: States) -> tuple[Tensor, States] | None:
-        """As the stack's step; None for input that it does not fit, which the ordinary step will explain."""
-        parts = state if isinstance(state, tuple) else (state,)
-        if (
-            not _plain(x)
-            or x.dim() not in (1, 2)
-            or x.shape[-1] != self.input_size
-            or x.dtype != self.dtype
-            or len(parts) != self.states
-        ):
+        """As the stack's step; None for input that it does not fit, which the ordinary step will explain.
+
+        The checks are those of the ordinary step, each in its cheapest form; all that follows from the shape of x is
+        looked up by it."""
+        parts: Any = (state,) if self.states == 1 else state
+        if type(x) is not Tensor or x.dtype is not self.dtype or not x.is_cpu or not _plain(x):
             return None
-        batched = x.dim() == 2
-        shape = (self.depth, x.shape[0], self.hidden) if batched else (self.depth, self.hidden)
+        shape = x.shape
+        known = self.shapes.get(shape) or self._learn(shape)
+        if known is None or type(parts) is not tuple or len(parts) != self.states:
+            return None
         for part in parts:
-            if part.shape != shape or part.dtype != self.state_dtype or not _plain(part):
+            if type(part) is not Tensor or part.shape != known.state or part.dtype is not self.state_dtype:
+                return None
+            if not part.is_cpu or not _plain(part):
                 return None
         after = tuple([torch.empty_like(part) for part in parts])
-        batch = x.shape[0] if batched else 1
         for depth, stepper in enumerate(self.steppers):
-            if stepper is None:
-                return None
-            y = stepper(x, batch, parts, after, depth)
+            assert stepper is not None
+            y = torch.empty_like(known.output)
+            stepper(x, known.batch, parts, after, depth, y)
             x = y + x if self.residual and depth else y
-        return (x if batched else x[0]), after if len(after) > 1 else after[0]
+        return x, after if self.states > 1 else after[0]
+
+    def _learn(self, shape: torch.Size) -> Shapes | None:
+        if not self.serves or len(shape) not in (1, 2) or shape[-1] != self.input_size or not shape.numel():
+            return None
+        if len(self.shapes) > 100:
+            self.shapes.clear()
+        width = self.hidden * (2 if self.state_dtype.is_complex else 1)
+        output = torch.empty((*shape[:-1], width), dtype=self.dtype, device="cpu")
+        state = torch.Size((self.depth, *shape[:-1], self.hidden))
+        known = self.shapes[shape] = Shapes(shape[0] if len(shape) == 2 else 1, state, output)
+        return known
 
 
-def find_stream(stack: RecurrentStack, x: Tensor) -> Stream | None:
+class Shapes(NamedTuple):
+    """What follows from the shape of an input."""
+
+    batch: int
+    state: torch.Size
+    output: Tensor  # of which only the shape and type are used
+
+
+def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
-    if torch.is_grad_enabled() or stack.backend != "native" or (stack.training and stack.dropout):
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or stack.backend != "native" or native.transformed():
         return None
-    if torch.compiler.is_compiling() or not isinstance(x, Tensor) or not native.can_serve(x):
+    if stack.dropout and stack.training:
         return None
     stream: Stream | None = stack.__dict__.get("_stream")
     if stream is None or not stream.is_current():
@@ -92,6 +112,8 @@ def _plain(t: Tensor) -> bool:
 def _stepper(layer: RecurrentLayer) -> Stepper | None:
     name, terms = layer.cell.native_name, layer.recurrent.native_terms()
     if name is None or terms is None or layer.backend != "native" or not isinstance(layer.input, DenseMap):
+        return None
+    if not all(native.can_serve(p) for p in layer.parameters()):
         return None
     (u,) = layer.input.prepare()
     return Stepper(name, layer.cell.native_parameters(), terms, u, layer.cell.input_bias(), layer.cell.complex)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from slimrnn.ops.library import ScanStruct, TermStruct, check, native_library
 from slimrnn.ops.terms import NativeTerm, Plan
@@ -30,6 +31,7 @@ GATES = {
 }  # as slimrnn_cell
 ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
+FUNCTORCH: Any = torch._C._functorch
 
 
 class Definition(NamedTuple):
@@ -92,14 +94,14 @@ def can_serve(x: Tensor) -> bool:
     """Whether the native core can run on these inputs here and now."""
     if x.device.type != "cpu" or x.dtype not in DTYPES or not x.numel():
         return False
-    return torch.compiler.is_compiling() or not _transformed()
+    return torch.compiler.is_compiling() or not transformed()
 
 
-def _transformed(*tensors: Tensor) -> bool:
+def transformed(*tensors: Tensor) -> bool:
     """Whether vmap, jvp or their kind is at work, which see through the reference scan only."""
-    functorch: Any = torch._C._functorch
-    at_work = functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0
-    return at_work or any(functorch.is_legacy_batchedtensor(t) for t in tensors)  # is_grads_batched
+    if FUNCTORCH.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
+        return True
+    return any(FUNCTORCH.is_legacy_batchedtensor(t) for t in tensors) if tensors else False  # is_grads_batched
 
 
 def _real(t: Tensor) -> Tensor:
@@ -271,7 +273,7 @@ def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Te
     u, bias, own, mask, lengths = (next(others) if present else None for present in ctx.present)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
-    if ctx.definition is not None and (torch.is_grad_enabled() or _transformed(d_out, d_last)):
+    if ctx.definition is not None and (torch.is_grad_enabled() or transformed(d_out, d_last)):
         inputs = [x, u, bias, state, own, *weights]
         d = _differentiate_again(ctx, inputs, mask, lengths, d_out, d_last)
         return d[0], d[1], d[2], d[3], d[5:], d[4], None, None, None, None, None

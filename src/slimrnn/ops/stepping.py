@@ -6,7 +6,6 @@ import ctypes
 import weakref
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from slimrnn.ops import native
@@ -36,15 +35,21 @@ class Stepper:
         self.handle, self.function = handle, library.slimrnn_step
         weakref.finalize(self, library.slimrnn_close, handle)
 
-    def __call__(self, x: Tensor, batch: int, before: Sequence[Tensor], after: Sequence[Tensor], depth: int) -> Tensor:
-        """Output (B, W) for contiguous x (B, I); of the states before and after, (L, B, H), number `depth` is meant."""
-        out = torch.empty((batch, self.width), dtype=x.dtype, device=x.device)
+    def __call__(
+        self, x: Tensor, batch: int, before: Sequence[Tensor], after: Sequence[Tensor], depth: int, out: Tensor
+    ) -> None:
+        """Into `out` (B, W), for contiguous x (B, I); of the states (L, B, H) number `depth` is meant."""
         at = depth * batch * self.bytes
         c, c_after = (before[1].data_ptr() + at, after[1].data_ptr() + at) if self.states == 2 else (None, None)
         status = self.function(
-            *(self.handle, batch, x.data_ptr(), before[0].data_ptr() + at, c),
-            *(after[0].data_ptr() + at, c_after, out.data_ptr()),
+            self.handle,
+            batch,
+            x.data_ptr(),
+            before[0].data_ptr() + at,
+            c,
+            after[0].data_ptr() + at,
+            c_after,
+            out.data_ptr(),
         )
         if status:
             check(status)
-        return out
