@@ -52,30 +52,6 @@ inline void tile(const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y, 
         }
 }
 
-// One row has few sums: several panels at a time keep the multipliers busy.
-template <class T>
-void one_row(const Sum<T> &over, const T *x, const T *base, int64_t next, int64_t panels, T *y, int64_t columns) {
-    constexpr int L = lanes<T>, MANY = 2;
-    int64_t n = 0;
-    for (; n + MANY <= panels; n += MANY) {
-        Vec<T> sum[2 * MANY];
-        for (int v = 0; v < 2 * MANY; v++) sum[v] = Vec<T>{};
-        const T *p = base + n * next;
-        for (int64_t part = 0; part < over.parts; part++)
-            for (int64_t k = 0; k < over.depth; k++, p += 2 * L)
-                for (int v = 0; v < 2 * MANY; v++)
-                    sum[v] += load(p + v / 2 * next + v % 2 * L) * x[part * over.apart + k];
-        for (int v = 0; v < 2 * MANY; v++) {
-            const int64_t at = n * 2 * L + v * L, left = columns - at;
-            if (left >= L)
-                store(y + at, load(y + at) + sum[v]);
-            else if (left > 0)
-                Tail{int(left)}.put(y + at, Tail{int(left)}.get(y + at) + sum[v]);
-        }
-    }
-    for (; n < panels; n++) tile<T, 1, 2, false>(over, x, 0, base + n * next, y + n * 2 * L, 0, columns - n * 2 * L);
-}
-
 template <class T, int ROWS, bool TURNED>
 inline void tile_of_rows(int rows, int vectors, const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y,
                          int64_t ldy, int64_t columns) {
@@ -101,55 +77,72 @@ inline void tiles(int64_t rows, int vectors, const Sum<T> &over, const T *x, int
     }
 }
 
-// A (depth x columns) matrix as consecutive panels of whole vectors, the last filled up with zeros.
+// A (depth x columns) matrix as consecutive panels of two vectors, the last of one where that is enough, filled up with
+// zeros.
 template <class T> struct Packed {
     int64_t depth = 0, columns = 0;
     T *data = nullptr;
-    int vectors() const { return columns <= lanes<T> ? 1 : 2; }
-    int64_t wide() const { return vectors() * lanes<T>; }
-    int64_t panels() const { return round_up(columns, wide()) / wide(); }
-    int64_t size() const { return depth * panels() * wide(); }
+    int64_t panels() const { return round_up(columns, panel<T>) / panel<T>; }
+    int64_t size() const { return depth * round_up(columns, lanes<T>); }
+    int vectors(int64_t n) const { return columns - n * panel<T> > lanes<T> ? 2 : 1; }
+    T *at(int64_t n, int64_t row) const { return data + n * depth * panel<T> + row * vectors(n) * lanes<T>; }
     template <class Get> void pack(Get get) {
         T *to = data;
-        for (int64_t first = 0; first < columns; first += wide())
+        for (int64_t n = 0; n < panels(); n++)
             for (int64_t k = 0; k < depth; k++)
-                for (int64_t j = first; j < first + wide(); j++) *to++ = j < columns ? get(k, j) : T(0);
+                for (int64_t j = n * panel<T>; j < n * panel<T> + vectors(n) * lanes<T>; j++)
+                    *to++ = j < columns ? get(k, j) : T(0);
     }
 };
+
+// One row has few sums: several panels at a time keep the multipliers busy. Returns how many panels were done.
+template <class T> int64_t one_row(const Sum<T> &over, const T *x, const Packed<T> &w, int64_t from, T *y) {
+    constexpr int L = lanes<T>, MANY = 2;
+    const int64_t next = w.depth * 2 * L, whole = w.columns / (2 * L);
+    int64_t n = 0;
+    for (; n + MANY <= whole; n += MANY) {
+        Vec<T> sum[2 * MANY];
+        for (int v = 0; v < 2 * MANY; v++) sum[v] = Vec<T>{};
+        const T *p = w.at(n, from);
+        for (int64_t part = 0; part < over.parts; part++)
+            for (int64_t k = 0; k < over.depth; k++, p += 2 * L)
+                for (int v = 0; v < 2 * MANY; v++)
+                    sum[v] += load(p + v / 2 * next + v % 2 * L) * x[part * over.apart + k];
+        for (int v = 0; v < 2 * MANY; v++) {
+            T *to = y + n * 2 * L + v * L;
+            store(to, load(to) + sum[v]);
+        }
+    }
+    return n;
+}
 
 // y (rows, columns) += x w, from row `from` of w on
 template <class T>
 void multiply(int64_t rows, Sum<T> over, const T *x, int64_t ldx, const Packed<T> &w, int64_t from, T *y, int64_t ldy) {
-    const int64_t wide = w.wide(), next = w.depth * wide;
-    const T *base = w.data + from * wide;
-    if (rows == 1 && w.vectors() == 2 && !over.start) {
-        one_row(over, x, base, next, w.panels(), y, w.columns);
-        return;
-    }
-    for (int64_t n = 0; n < w.panels(); n++) {
-        tiles<T, false>(rows, w.vectors(), over, x, ldx, base + n * next, y + n * wide, ldy, w.columns - n * wide);
-        if (over.start) over.start += wide;
+    int64_t n = rows == 1 && !over.start ? one_row(over, x, w, from, y) : 0;
+    for (; n < w.panels(); n++) {
+        over.stride = w.vectors(n) * lanes<T>;
+        tiles<T, false>(rows, w.vectors(n), over, x, ldx, w.at(n, from), y + n * panel<T>, ldy, w.columns - n * panel<T>);
+        if (over.start) over.start += panel<T>;
     }
 }
 // y (rows, columns) += x (rows, depth) · w, or with a start, y = start + x w
 template <class T>
 void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy, const T *start = nullptr) {
-    multiply(rows, Sum<T>{w.depth, w.wide(), 1, 0, lanes<T>, lanes<T>, start}, x, ldx, w, 0, y, ldy);
+    multiply(rows, Sum<T>{w.depth, 0, 1, 0, lanes<T>, lanes<T>, start}, x, ldx, w, 0, y, ldy);
 }
 
 // y = start (or zero) + x w for small depths: where little is computed, what is written should come in order.
 template <class T>
 void multiply_by_rows(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy, const T *start) {
-    const int64_t wide = w.wide();
-    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
-        const T *p = w.data;
+    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy)
         each_vector<T>(w.columns, [&](int64_t j, auto n) {
-            const T *at = p + j / wide * w.depth * wide + j % wide;
+            const int64_t stride = w.vectors(j / panel<T>) * lanes<T>;
+            const T *at = w.at(j / panel<T>, 0) + j % panel<T>;
             Vec<T> sum = start ? n.get(start + j) : Vec<T>{};
-            for (int64_t k = 0; k < w.depth; k++) sum += load(at + k * wide) * x[k];
+            for (int64_t k = 0; k < w.depth; k++) sum += load(at + k * stride) * x[k];
             n.put(y + j, sum);
         });
-    }
 }
 
 // sums (p, q) += aᵀ b, summed over `rows` rows. Whole vectors of b are read: its rows must be followed by memory.

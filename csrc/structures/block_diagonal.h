@@ -68,7 +68,7 @@ template <class T> struct BlockDiagonal : Term<T> {
     // A sum over the gates, which lie a width apart.
     void rmatvec(T *, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
                  int64_t) const override {
-        const Sum<T> over{block, back(0).wide(), last - first, block * blocks};
+        const Sum<T> over{block, 0, last - first, block * blocks};
         for (int b = 0; b < blocks; b++)
             multiply(rows, over, y + b * block, ldy, back(b), first * block, x + b * block, ldx);
     }

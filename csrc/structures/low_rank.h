@@ -11,92 +11,98 @@ template <class T> struct LowRank : Term<T> {
     bool is_complex, tied;
     const T *left, *right;
     T *const *target;
-    T *memory = nullptr;
+    // Two gates go down in one product, since both see the same x (a GRU's come as two and one); all gates come back in
+    // one, since they are added up.
+    static constexpr int most_gates = 4;
+    Packed<T> down[most_gates], up[most_gates], up_back[most_gates], down_back;
+    int64_t size;
 
     explicit LowRank(const slimrnn_term &t)
         : gates(t.gates), width(int64_t(t.size) * (t.is_complex ? 2 : 1)),
           rank(int64_t(t.count) * (t.is_complex ? 2 : 1)), is_complex(t.is_complex), tied(t.shared),
           left(static_cast<const T *>(t.data[0])), right(static_cast<const T *>(t.data[1])),
-          target(reinterpret_cast<T *const *>(t.gradient)) {}
+          target(reinterpret_cast<T *const *>(t.gradient)) {
+        size = lay_out(nullptr);
+    }
+    int together(int gate) const { return !tied && gate + 1 < gates ? 2 : 1; }  // from an even gate on
+    int64_t lay_out(T *memory) {
+        int64_t used = 0;
+        auto place = [&](int64_t depth, int64_t columns) {
+            Packed<T> p{depth, columns, memory ? memory + used : nullptr};
+            used += p.size();
+            return p;
+        };
+        for (int g = 0; g < (tied ? 1 : gates); g += together(g)) down[g] = place(width, together(g) * rank);
+        for (int g = 0; g < gates; g++) up[g] = place(rank, width), up_back[g] = place(width, rank);
+        down_back = place((tied ? 1 : gates) * rank, width);
+        return used;
+    }
+    int64_t packed_size() const override { return size; }
 
-    // down, up: the way there; up_back, down_back: the way back
-    enum Way { DOWN, UP, UP_BACK, DOWN_BACK };
-    Packed<T> piece(Way way, int gate) const {
-        Packed<T> wide{width, rank, nullptr}, narrow{rank, width, nullptr};
-        Packed<T> p = way == DOWN || way == UP_BACK ? wide : narrow;
-        int64_t at = way >= UP ? gates * wide.size() : 0;
-        if (way >= UP_BACK) at += gates * narrow.size();
-        if (way == DOWN_BACK) at += gates * wide.size();
-        p.data = memory + at + gate * p.size();
-        return p;
-    }
-    int64_t packed_size() const override {
-        Packed<T> wide{width, rank, nullptr}, narrow{rank, width, nullptr};
-        return 2 * gates * (wide.size() + narrow.size());
-    }
-    void pack(T *at, bool backward) override {
-        memory = at;
-        int64_t n = is_complex ? width / 2 : width, r = is_complex ? rank / 2 : rank;
+    Matrix<T> left_of(int gate) const { return {left + gate * numbers(), columns(rank), is_complex}; }
+    Matrix<T> right_of(int gate) const { return {right + gate * numbers(), columns(width), is_complex}; }
+    int64_t columns(int64_t real) const { return is_complex ? real / 2 : real; }
+    int64_t numbers() const { return columns(width) * rank; }
+    void pack(T *memory, bool backward) override {
+        lay_out(memory);
         for (int g = 0; g < gates; g++) {
-            int64_t step = n * r * (is_complex ? 2 : 1);
-            Matrix<T> up{left + g * step, r, is_complex}, down{right + (tied ? 0 : g) * step, n, is_complex};
-            if (!backward) piece(UP, g).pack([&](int64_t k, int64_t j) { return up(j, k); });
-            if (backward) piece(UP_BACK, g).pack([&](int64_t k, int64_t j) { return up(k, j); });
-            if (tied && g) continue;
-            piece(DOWN, g).pack([&](int64_t k, int64_t j) { return down(j, k); });
-            if (backward) piece(DOWN_BACK, g).pack([&](int64_t k, int64_t j) { return down(k, j); });
+            const Matrix<T> l = left_of(g);
+            if (backward)
+                up_back[g].pack([&](int64_t k, int64_t j) { return l(k, j); });
+            else
+                up[g].pack([&](int64_t k, int64_t j) { return l(j, k); });
         }
+        for (int g = 0; g < (tied ? 1 : gates); g += together(g))
+            down[g].pack([&](int64_t k, int64_t j) { return right_of(g + int(j / rank))(j % rank, k); });
+        if (backward) down_back.pack([&](int64_t k, int64_t j) { return right_of(int(k / rank))(k % rank, j); });
     }
-    int64_t scratch_size(int64_t rows) const override {
-        return rows * round_up(rank, panel<T>) + panel<T>;
-    }
+    int64_t scratch_size(int64_t rows) const override { return rows * 2 * rank + panel<T>; }
 
+    // R x of the gates g, … that go down together, each next to the other
+    void go_down(T *low, int64_t rows, const T *x, int64_t ldx, int g) const {
+        memset(low, 0, sizeof(T) * rows * down[g].columns);
+        multiply(rows, x, ldx, down[g], low, down[g].columns);
+    }
     void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
                 int last) const override {
         for (int g = first; g < last; g++) {
-            if (!tied || g == first) {
-                memset(scratch, 0, sizeof(T) * rows * rank);
-                multiply(rows, x, ldx, piece(DOWN, tied ? 0 : g), scratch, rank);
-            }
-            multiply(rows, scratch, rank, piece(UP, g), y + (g - first) * width, ldy);
+            const int leader = tied ? 0 : g / 2 * 2;
+            if (tied ? g == first : g == leader) go_down(scratch, rows, x, ldx, leader);
+            multiply(rows, scratch + (tied ? 0 : g - leader) * rank, down[leader].columns, up[g],
+                     y + (g - first) * width, ldy);
         }
     }
     void rmatvec(T *, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
                  int64_t ldk) const override {
-        for (int g = first; g < last; g++) {
-            T *back = kept + (tied ? first : g) * rank;
-            if (!tied || g == first)
-                for (int64_t r = 0; r < rows; r++) memset(back + r * ldk, 0, sizeof(T) * rank);
-            multiply(rows, y + (g - first) * width, ldy, piece(UP_BACK, g), back, ldk);
-            if (!tied || g == last - 1) multiply(rows, back, ldk, piece(DOWN_BACK, tied ? 0 : g), x, ldx);
-        }
+        for (int64_t r = 0; r < rows; r++) memset(kept + r * ldk + first * rank, 0, sizeof(T) * (last - first) * rank);
+        for (int g = first; g < last; g++)
+            multiply(rows, y + (g - first) * width, ldy, up_back[g], kept + (tied ? first : g) * rank, ldk);
+        const Sum<T> all{(tied ? 1 : last - first) * rank, 0};
+        multiply(rows, all, kept + first * rank, ldk, down_back, tied ? 0 : first * rank, x, ldx);
     }
     int64_t kept_size() const override { return rank; }  // L_g^H y_g, or where R is shared, their sum
 
     // dL_g = y_g (R_g x)^H and dR_g = (L_g^H y_g) x^H; tied: the sum over g of the latter
     int64_t gradient_size() const override { return 2 * gates * rank * width; }
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *kept, int64_t ldk, T *sums) const override {
-        const int64_t narrow = round_up(rank, panel<T>), size = rank * width;
-        T *down = scratch;
+    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+                  const T *kept, int64_t ldk, T *sums) const override {
+        const int64_t each = rank * width;
         for (int g = first; g < last; g++) {
-            const T *d = y + (g - first) * width;
-            if (!tied || g == first) {
-                memset(down, 0, sizeof(T) * rows * narrow);
-                multiply(rows, x, ldx, piece(DOWN, tied ? 0 : g), down, narrow);
-            }
-            correlate(rows, rank, width, down, narrow, d, ldy, sums + g * size, width);  // L's transposed: no column idle
-            if (!tied || g == last - 1)
-                correlate(rows, rank, width, kept + (tied ? first : g) * rank, ldk, x, ldx,
-                          sums + (gates + (tied ? 0 : g)) * size, width);
+            const int leader = tied ? 0 : g / 2 * 2;
+            if (tied ? g == first : g == leader) go_down(scratch, rows, x, ldx, leader);
+            correlate(rows, rank, width, scratch + (tied ? 0 : g - leader) * rank, down[leader].columns,
+                      y + (g - first) * width, ldy, sums + g * each, width);  // L's transposed: no column idle
+            if (!tied || g == first)
+                correlate(rows, rank, width, kept + g * rank, ldk, x, ldx, sums + (gates + (tied ? 0 : g)) * each, width);
         }
     }
     void deliver(const T *sums, int first, int last) const override {
-        const int64_t size = rank * width, step = is_complex ? size / 2 : size;
+        const int64_t each = rank * width;
         for (int g = first; g < last; g++) {
-            add_transposed(sums + g * size, rank, width, is_complex, target[0] + g * step);
-            if (!tied) add_gradient(sums + (gates + g) * size, rank, width, is_complex, target[1] + g * step);
+            add_transposed(sums + g * each, rank, width, is_complex, target[0] + g * numbers());
+            if (!tied) add_gradient(sums + (gates + g) * each, rank, width, is_complex, target[1] + g * numbers());
         }
-        if (tied) add_gradient(sums + gates * size, rank, width, is_complex, target[1]);
+        if (tied) add_gradient(sums + gates * each, rank, width, is_complex, target[1]);
     }
 };
 
