@@ -125,15 +125,15 @@ int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, v
 }
 int64_t sums_size(const slimrnn_scan *s, void *packed) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? TimeLoop<double>::sums_size(*s, pack->twice)
-                                      : TimeLoop<float>::sums_size(*s, pack->single);
+    return pack->dtype == SLIMRNN_F64 ? Gradients<double>::size(*s, pack->twice)
+                                      : Gradients<float>::size(*s, pack->single);
 }
 void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
     if (pack->dtype == SLIMRNN_F64)
-        TimeLoop<double>::deliver(*s, pack->twice, static_cast<const double *>(sums));
+        Gradients<double>::deliver(*s, pack->twice, static_cast<const double *>(sums));
     else
-        TimeLoop<float>::deliver(*s, pack->single, static_cast<const float *>(sums));
+        Gradients<float>::deliver(*s, pack->single, static_cast<const float *>(sums));
 }
 
 }  // namespace

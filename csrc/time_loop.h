@@ -3,6 +3,7 @@
 #include "cells/elman.h"
 #include "cells/gru.h"
 #include "cells/lstm.h"
+#include "gradients.h"
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
@@ -21,16 +22,6 @@ template <class T> Cell<T> find_cell(const slimrnn_scan &s) {
         default: return {0, nullptr, nullptr};
     }
 }
-
-// The memory of one thread, carved from one piece.
-template <class T> struct Workspace {
-    T *at;
-    T *take(int64_t count) {
-        T *mine = at;
-        at += round_up(count, lanes<T>);
-        return mine;
-    }
-};
 
 template <class T> class TimeLoop {
     const slimrnn_scan &s;
@@ -96,10 +87,9 @@ template <class T> class TimeLoop {
 
     // Back through time. The gradients of the parameters are summed every few steps, while what they need is at hand.
     void backward(T *sums) {
-        Sums at = split(s, map.terms, sums);
-        Chunk chunk = make_chunk();
+        Gradients<T> gradients(s, map, memory, sums);
         Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
-                     nullptr, nullptr, memory.take(block), nullptr, nullptr, at.own, chunk.ldd};
+                     nullptr, nullptr, memory.take(block), nullptr, nullptr, gradients.own(), 0};
         T *d_h = memory.take(block), *before = memory.take(block);
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
@@ -112,10 +102,7 @@ template <class T> class TimeLoop {
             for (int64_t r = 0; r < rows; r++)
                 if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : nullptr;
-            step.d_gates = chunk.d + chunk.rows * chunk.ldd;
-            step.spare = chunk.special + chunk.rows * width;
-            for (int i = 0; i < map.count; i++)
-                map.kept[i] = chunk.kept[i] + chunk.rows * s.gates * map.terms[i]->kept_size();
+            gradients.make_room(step, map);
             const T *previous = k ? shown(time_of(k - 1), pairs[1]) : nullptr;
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
             step.h_before = state_before(k, previous, 0, h_local);
@@ -132,130 +119,24 @@ template <class T> class TimeLoop {
             if (s.lengths) pass_ended(step, t, ended);
             std::swap(d_h, before);
             for (int64_t r = 0; s.d_wx && r < rows; r++)
-                memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * chunk.ldd, sizeof(T) * row_gates);
-            remember(chunk, step, t);
+                memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
+            gradients.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
             step.h = const_cast<T *>(previous);
             std::swap(pairs[0], pairs[1]);
-            if (chunk.rows + rows > chunk.most || k == 0) sum_up(chunk, at);
+            if (gradients.is_full() || k == 0) gradients.sum_up();
         }
         memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
         if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
     }
 
-    // Where a thread's sums of gradients lie: every term's, the input matrix transposed with the bias as its last row, own.
-    struct Sums {
-        T *term[16], *input, *own;
-        int64_t size;
-    };
-    static Sums split(const slimrnn_scan &s, Term<T> *const *terms, T *at) {
-        Sums sums{};
-        int64_t size = 0;
-        for (int k = 0; k < s.term_count; k++) {
-            sums.term[k] = at + size;
-            size += round_up(terms[k]->gradient_size(), lanes<T>);
-        }
-        sums.input = at + size;
-        if (s.u) size += round_up(s.gates * s.width * (s.input_size + 1), lanes<T>);
-        sums.own = at + size;
-        if (s.own) size += s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1);
-        sums.size = size;
-        return sums;
-    }
-    static int64_t sums_size(const slimrnn_scan &s, Term<T> *const *terms) { return split(s, terms, nullptr).size; }
-
-    static void deliver(const slimrnn_scan &s, Term<T> *const *terms, const T *at) {
-        Sums sums = split(s, terms, const_cast<T *>(at));
-        for (int k = 0; k < s.term_count; k++) terms[k]->deliver(sums.term[k], 0, s.gates);
-        const int64_t own = s.own ? s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1) : 0, m = s.input_size;
-        for (int64_t i = 0; i < own; i++) static_cast<T *>(s.d_own)[i] += sums.own[i];
-        if (!s.u) return;
-        const int64_t n = s.gates * s.width;
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += sums.input[j * n + i];
-            if (s.bias) static_cast<T *>(s.d_bias)[i] += sums.input[m * n + i];
-        }
-    }
-
     static int64_t workspace(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
-        const int64_t most = rows_at_once(rows);
         int64_t scratch = 0;
-        int64_t kept = 0;
-        for (int k = 0; k < s.term_count; k++) {
-            scratch = std::max(scratch, terms[k]->scratch_size(most));
-            kept += round_up(most * s.gates * terms[k]->kept_size(), lanes<T>);
-        }
-        return scratch + kept + rows * s.width * (11 + s.gates) + 32 * panel<T> +
-               most * ((3 + s.gates) * (round_up(s.width, panel<T>) + lanes<T>) + round_up(s.input_size + 1, panel<T>));
+        for (int k = 0; k < s.term_count; k++)
+            scratch = std::max(scratch, terms[k]->scratch_size(rows_at_once(rows)));
+        return scratch + rows * s.width * (11 + s.gates) + 32 * panel<T> + Gradients<T>::workspace(s, terms, rows);
     }
 
   private:
-    // The last few steps on the way back, row by row: what the gradients of the matrices are made of.
-    struct Chunk {
-        int64_t rows = 0, most, ldd, ldx, ldu;
-        T *d;        // (rows, G, width), rows ldd apart: gradients of the gates
-        T *x;        // (rows, ldx) the state before, masked
-        T *special;  // GRU: (rows, width) the candidate's own gradient (after) or input (before)
-        T *u;        // (rows, ldu) the input and a one
-        T *kept[16]; // per term: (rows, G, kept_size)
-    };
-    // Rows a multiple of a page apart would compete for the same few lines of the cache.
-    static int64_t apart(int64_t length) { return length % (1024 / sizeof(T)) ? length : length + lanes<T>; }
-    static int64_t rows_at_once(int64_t rows) { return std::max<int64_t>(rows, 96 / rows * rows); }
-    Chunk make_chunk() {
-        Chunk c;
-        c.most = rows_at_once(rows);
-        c.ldd = apart(row_gates);
-        c.ldx = apart(round_up(width, panel<T>));
-        c.ldu = round_up(s.input_size + 1, panel<T>);
-        c.d = memory.take(c.most * c.ldd);
-        c.special = memory.take(c.most * c.ldx + panel<T>);
-        c.x = memory.take(c.most * c.ldx + panel<T>);
-        c.u = memory.take(c.most * c.ldu + panel<T>);
-        for (int k = 0; k < map.count; k++) c.kept[k] = memory.take(c.most * s.gates * map.terms[k]->kept_size());
-        return c;
-    }
-    void remember(Chunk &c, const Step<T> &step, int64_t t) const {
-        for (int64_t r = 0; r < rows; r++) {
-            T *to = c.x + (c.rows + r) * c.ldx;
-            const T *h = step.h_before + r * width;
-            if (map.mask)
-                for (int64_t i = 0; i < width; i++) to[i] = h[i] * map.mask[r * width + i];
-            else
-                memcpy(to, h, sizeof(T) * width);
-            if (!s.u) continue;
-            T *u = c.u + (c.rows + r) * c.ldu;
-            memcpy(u, in(s.x, t, s.input_size) + r * s.input_size, sizeof(T) * s.input_size);
-            u[s.input_size] = T(1);
-        }
-        if (s.cell == SLIMRNN_GRU_BEFORE)  // the candidate's product is that of r h
-            for (int64_t r = 0; r < rows; r++) {
-                const T *reset = step.gates + r * row_gates, *h = c.x + (c.rows + r) * c.ldx;
-                T *to = c.special + (c.rows + r) * width;
-                for (int64_t i = 0; i < width; i++) to[i] = reset[i] * h[i];
-            }
-        c.rows += rows;
-    }
-    void sum_up(Chunk &c, const Sums &at) const {
-        const int g = s.gates;
-        for (int k = 0; k < s.term_count; k++) {
-            auto add = [&](const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last) {
-                map.terms[k]->gradient(map.scratch, c.rows, x, ldx, y, ldy, first, last, c.kept[k],
-                                       g * map.terms[k]->kept_size(), at.term[k]);
-            };
-            if (s.cell == SLIMRNN_GRU_AFTER) {
-                add(c.x, c.ldx, c.d, c.ldd, 0, 2);
-                add(c.x, c.ldx, c.special, width, 2, 3);
-            } else if (s.cell == SLIMRNN_GRU_BEFORE) {
-                add(c.x, c.ldx, c.d, c.ldd, 0, 2);
-                add(c.special, width, c.d + 2 * width, c.ldd, 2, 3);
-            } else {
-                add(c.x, c.ldx, c.d, c.ldd, 0, g);
-            }
-        }
-        const int64_t m = s.input_size + 1;
-        if (s.u) correlate(c.rows, m, row_gates, c.u, c.ldu, c.d, c.ldd, at.input, row_gates);
-        c.rows = 0;
-    }
     // The gates before the recurrent product: U x + b.
     void begin(T *gates, int64_t t) const {
         if (!s.u) {

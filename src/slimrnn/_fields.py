@@ -30,3 +30,13 @@ def from_pairs(t: Tensor) -> Tensor:
 def as_complex(pairs: Tensor) -> Tensor:
     """(..., 2) real numbers as (...) complex ones, wherever they lie in memory (a view would need an even offset)."""
     return torch.complex(pairs[..., 0], pairs[..., 1])
+
+
+def real_view(t: Tensor) -> Tensor:
+    """(...) complex numbers as (..., 2) real ones; a real tensor as it is."""
+    return torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
+
+
+def pairs_flat(t: Tensor) -> Tensor:
+    """(..., n) complex numbers as (..., 2n) real ones; a real tensor as it is."""
+    return real_view(t).flatten(-2) if t.is_complex() else t

@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from slimrnn._fields import as_complex, field_dtype, from_pairs, side_by_side
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.ops import native, reference, resolve_backend
+from slimrnn.ops import native, operators, reference, resolve_backend
 from slimrnn.ops.library import native_library
 from slimrnn.ops.terms import NativeTerm
 from slimrnn.structures import Dense, Structure
@@ -131,7 +131,7 @@ class RecurrentLayer(nn.Module):
         else:
             given = self._input_product(x)
         if not torch.compiler.is_compiling():
-            again = native.Definition(self._replay, lambda: self._input_product(x))
+            again = operators.Definition(self._replay, lambda: self._input_product(x))
         return native.scan(name, own, terms, given, u, bias, state, h_mask, lengths_B, reverse, again)
 
     def _replay(

@@ -10,6 +10,7 @@ from torch import Tensor
 from slimrnn._fields import field_dtype
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
+from slimrnn.ops.operators import transformed
 from slimrnn.ops.stepping import Stepper
 from slimrnn.structures.dense import DenseMap
 
@@ -94,7 +95,7 @@ class Shapes(NamedTuple):
 
 def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or stack.backend != "native" or native.transformed():
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or stack.backend != "native" or transformed():
         return None
     if stack.dropout and stack.training:
         return None

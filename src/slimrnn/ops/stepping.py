@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from slimrnn.ops import native
+from slimrnn.ops.calls import Call
 from slimrnn.ops.library import check, native_library
 from slimrnn.ops.terms import NativeTerm
 
@@ -25,7 +26,7 @@ class Stepper:
         self.bytes = width * real_u.element_size()
         self.states, self.width = 2 if cell == "lstm" else 1, width
         state = real_u.new_empty(self.states, 1, width)
-        self.call = native.Call(plan, 1, state, weights, own, None, None, False)
+        self.call = Call(plan, 1, state, weights, own, None, None, False)
         self.held = [None if t is None else t.contiguous() for t in (real_u, bias)]
         self.call.struct.input_size = input_size
         self.call.point(u=self.held[0], bias=self.held[1])
