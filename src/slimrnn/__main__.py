@@ -1,5 +1,8 @@
 """`python -m slimrnn` is the command `slimrnn`."""
 
+import sys
+
 from slimrnn.cli import main
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -9,15 +11,30 @@ from slimrnn.cli import main
 from slimrnn.ops import resolve_backend
 
 
-def test_doctor_tells_versions_and_backend(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["doctor"])
+def facts(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    assert main(["doctor"]) == 0
     told = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
-    assert told["torch"].strip() == torch.__version__
-    assert told["backend"].strip().startswith(resolve_backend("auto"))
+    return {name: value.strip() for name, value in told.items()}
 
 
-def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["docter"])
-    assert stop.value.code == 2
-    assert "invalid choice: 'docter'" in capsys.readouterr().err
+def test_doctor_tells_versions_and_backend(capsys: pytest.CaptureFixture[str]) -> None:
+    told = facts(capsys)
+    assert told["torch"] == torch.__version__
+    assert told["backend"].startswith(resolve_backend("auto"))
+    assert {"lightning", "tyro", "safetensors", "threads"} <= set(told)
+
+
+def test_doctor_lists_data(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SLIMRNN_DATA", raising=False)
+    assert "set SLIMRNN_DATA" in facts(capsys)["data"]
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "ptb.txt").touch()
+    monkeypatch.setenv("SLIMRNN_DATA", str(tmp_path))
+    assert facts(capsys)["data"] == f"{tmp_path}: mnist/, ptb.txt"
+    monkeypatch.setenv("SLIMRNN_DATA", str(tmp_path / "nowhere"))
+    assert "not a directory" in facts(capsys)["data"]
+
+
+def test_doctor_takes_no_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--verbose"]) == 2
+    assert capsys.readouterr().err == "slimrnn: expected no options after slimrnn doctor, got --verbose\n"

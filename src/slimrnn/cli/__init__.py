@@ -2,21 +2,77 @@
 
 from __future__ import annotations
 
-import argparse
+import difflib
+import importlib
+import os
+import sys
 from collections.abc import Sequence
 
-from slimrnn.cli import doctor
+from slimrnn.cli.errors import UsageError
+from slimrnn.training.errors import TrainingError
 
-COMMANDS = {"doctor": doctor}
+GROUPS = {
+    "Training": {
+        "tasks": "what nets can be trained on",
+        "train": "train a net on a task",
+        "resume": "go on with a run that was stopped",
+        "eval": "score a run's net on the test sets",
+        "compare": "put runs side by side: a table and a plot",
+        "reproduce": "repeat a paper's result, with a verdict",
+    },
+    "Tools": {
+        "params": "count a net's parameters, or find the state that a budget buys",
+        "bench": "time our layers beside torch's",
+        "doctor": "show what this installation has",
+    },
+}
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+MODULES = {"eval": "evaluate"}  # a name that Python has taken
+EXTRA = {"lightning", "matplotlib", "safetensors", "tensorboard", "tyro", "yaml"}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """`slimrnn COMMAND`."""
-    parser = argparse.ArgumentParser(
-        prog="slimrnn", description="Recurrent networks with long memories, few parameters."
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        summary = (module.__doc__ or "").strip().split("\n")[0]
-        commands.add_parser(name, help=summary, description=summary).set_defaults(run=module.run)
-    parser.parse_args(arguments).run()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`slimrnn COMMAND`; returns the exit code."""
+    try:
+        return _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+    except SystemExit as stop:  # tyro ends its help texts in this way
+        return int(stop.code or 0)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - python flushes it once more on its way out
+        return 141
+    except (UsageError, TrainingError, ModuleNotFoundError, KeyboardInterrupt) as error:
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else None
+        if os.environ.get("SLIMRNN_DEBUG", "0") not in ("", "0") or (missing is not None and missing not in EXTRA):
+            raise
+        message = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        if missing:
+            message = f'expected the package {missing}, got none: pip install "slimrnn[train]"'
+        print(f"slimrnn: {' '.join(message.split())}", file=sys.stderr)
+        return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    if arguments[0] == "--version":
+        import slimrnn
+
+        print(slimrnn.__version__)
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise UsageError(f"expected a command ({', '.join(COMMANDS)}), got {name!r}{hint}")
+    command = importlib.import_module(f"slimrnn.cli.{MODULES.get(name, name)}")
+    return int(command.run(rest) or 0)
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = ["usage: slimrnn COMMAND ...", "", "Recurrent networks with long memories, few parameters."]
+    for group, commands in GROUPS.items():
+        lines += ["", group, *(f"  {name:<{width}}  {summary}" for name, summary in commands.items())]
+    lines += ["", "slimrnn COMMAND --help tells more."]
+    return "\n".join(lines)

@@ -1,29 +1,66 @@
-"""What this installation has: versions, backend, instruction sets, threads."""
+"""What this installation has: versions, backend, instruction sets, threads, data."""
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-import numpy
 import torch
 
 import slimrnn
+from slimrnn.cli.errors import UsageError
 from slimrnn.ops.library import instruction_sets, missing_reason, native_library
 
+PACKAGES = ("torch", "numpy")
+TRAINING_PACKAGES = ("lightning", "safetensors", "tyro", "matplotlib", "tensorboard")
+USAGE = """usage: slimrnn doctor
 
-def run() -> None:
+Versions, backend, instruction sets, threads, and the data that SLIMRNN_DATA names."""
+
+
+def run(arguments: Sequence[str]) -> None:
     """Print a line for each thing worth knowing."""
+    if arguments:
+        if arguments[0] not in ("-h", "--help"):
+            raise UsageError(f"expected no options after slimrnn doctor, got {arguments[0]}")
+        print(USAGE)
+        return
+    facts = {**_versions(), **_machine(), "data": _data()}
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def _versions() -> dict[str, str]:
+    found = {"slimrnn": slimrnn.__version__, "python": platform.python_version()}
+    for package in (*PACKAGES, *TRAINING_PACKAGES):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = 'none: pip install "slimrnn[train]"'
+    return found
+
+
+def _machine() -> dict[str, str]:
     library = native_library()
     facts = {
-        "slimrnn": slimrnn.__version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "threads": f"{torch.get_num_threads()} (torch.set_num_threads changes it)",
+        "threads": f"{torch.get_num_threads()} (--threads or torch.set_num_threads changes it)",
         "backend": "native" if library else f"reference, in plain torch: {missing_reason()}",
     }
     if library:
         facts["instruction sets"] = ", ".join(instruction_sets(library)) + " (the first is used, or SLIMRNN_ISA)"
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+    return facts
+
+
+def _data() -> str:
+    named = os.environ.get("SLIMRNN_DATA")
+    if not named:
+        return "none: set SLIMRNN_DATA to the directory that holds the data sets (copy and adding need none)"
+    directory = Path(named)
+    if not directory.is_dir():
+        return f"none: SLIMRNN_DATA is {named}, which is not a directory"
+    entries = sorted(entry.name + "/" * entry.is_dir() for entry in directory.iterdir())
+    return f"{named}: {', '.join(entries) or 'empty'}"

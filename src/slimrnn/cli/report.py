@@ -1,0 +1,54 @@
+"""What came of a run, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from slimrnn.training.launch import my_place
+from slimrnn.training.progress import in_words
+from slimrnn.training.task import Task
+
+if TYPE_CHECKING:
+    from slimrnn.training.record import Result
+
+ENDS = {"target": "reached its target", "budget": "stopped by its budget"}
+
+
+def show(result: Result, task: Task) -> None:
+    """Scores, what to compare them with, and where everything is; one of several processes speaks."""
+    if my_place().rank:
+        return
+    best = "" if result.best_update is None else f", best at update {result.best_update:,}"
+    print(
+        f"\n{ENDS.get(result.ended, result.ended)} after {result.updates:,} updates, {in_words(result.seconds)}{best}"
+    )
+    print(f"\n{scores_table(result.best, task)}\n\n{result.directory}")
+
+
+def exit_code(result: Result) -> int:
+    """As a shell has it: 130 for Ctrl-C."""
+    return 130 if result.ended == "interrupted" else 0
+
+
+def scores_table(scores: Mapping[str, Mapping[str, float]], task: Task) -> str:
+    """A row for each set of sequences, and the losses to compare with."""
+    names = list(dict.fromkeys(name for values in scores.values() for name in values))
+    entries = {**scores, **{name: {"loss": loss} for name, loss in task.baselines.items()}}
+    rows = [[entry, *(number(values.get(name)) for name in names)] for entry, values in entries.items()]
+    return table([["", *(name.replace("_", " ") for name in names)], *rows])
+
+
+def number(value: float | None) -> str:
+    """Four digits of a score, whatever its size."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,133 @@
+"""`slimrnn reproduce`: a paper's result, with its settings and a verdict."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from slimrnn.cli.duration import Budget, seconds
+from slimrnn.cli.errors import UsageError
+from slimrnn.cli.locking import locked
+from slimrnn.cli.parsing import parse
+from slimrnn.cli.report import number, table
+from slimrnn.cli.verdict import Verdict, judge, run_directory
+from slimrnn.tasks import find_row, paper_rows
+from slimrnn.training.errors import TrainingDiverged
+from slimrnn.training.launch import my_place
+from slimrnn.training.paper import PaperRow
+from slimrnn.training.plots import describe_model, describe_task
+from slimrnn.training.progress import in_words
+from slimrnn.training.record import Result, Run, plain
+
+EXIT_CODES = {"passed": 0, "measured": 0, "failed": 1}
+UNFINISHED = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """Repeat a paper's result with its settings, and say whether ours agrees.
+
+    Ends with 0 if it does, 1 if not and 3 if it is not finished; the same command then goes on."""
+
+    name: Positional[str] = ""
+    """row to repeat"""
+    list: bool = False
+    """show all rows and what their runs say"""
+    budget: Budget = None
+    """stop in time, such as 90s, 10m or 1h30m"""
+    seed: int = 0
+    """of the initial weights and of the data"""
+    threads: int | None = None
+    """threads; by default torch's"""
+    out: Path = Path("runs/reproduce")
+    """directory that holds the runs, one for each row and seed"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train what is left to train, and judge."""
+    options = parse(Options(), arguments, "slimrnn reproduce")
+    if options.list:
+        print(listing(options.out, options.seed))
+        return 0
+    if not options.name:
+        raise UsageError("expected the name of a row after slimrnn reproduce, or --list, got none")
+    if my_place().world > 1:
+        raise UsageError("expected slimrnn reproduce in one process, got several")
+    budget, row = seconds(options.budget), find_row(options.name)
+    if row.config is None:
+        raise UsageError(f"expected a row whose task exists, got {row.name}, which needs {row.needs}")
+    deadline = None if budget is None else time.monotonic() + budget
+    command = shlex.join(["slimrnn", "reproduce", *arguments])
+    for each in (find_row(row.compared_with), row) if row.compared_with else (row,):
+        try:
+            result = _train(each, options, command, deadline)
+        except TrainingDiverged as error:
+            print(f"\nfailed  {error}")
+            return EXIT_CODES["failed"]
+        if result.ended == "interrupted":
+            return 130
+        if result.ended == "budget" and each is not row:
+            print(f"\n{each.name} comes first and is unfinished; the same command goes on")
+            return UNFINISHED
+    verdict = judge(options.out, row, options.seed)
+    print(f"\n{_report(row, verdict, Run(result.directory), result)}")
+    return EXIT_CODES.get(verdict.state, UNFINISHED)
+
+
+def listing(runs: Path, seed: int) -> str:
+    """All rows by paper, with their states."""
+    lines: list[str] = []
+    rows = sorted(paper_rows().values(), key=lambda row: row.paper.split()[0].lower())
+    width, claim = max(len(row.name) for row in rows), max(len(row.claim) for row in rows)
+    for paper, group in groupby(rows, key=lambda row: row.paper.split()[0]):
+        lines += ["", paper] if lines else [paper]
+        for row in group:
+            state = f"needs {row.needs}" if row.config is None else str(judge(runs, row, seed))
+            lines.append(f"  {row.name:<{width}}  {row.claim:<{claim}}  {state}")
+    return "\n".join(lines)
+
+
+def _train(row: PaperRow, options: Options, command: str, deadline: float | None) -> Result:
+    """Begin the run of a row or go on with it; one that is complete only gives its result."""
+    from slimrnn.training.run import resume, train
+
+    assert row.config is not None
+    directory = run_directory(options.out, row, options.seed)
+    config = replace(row.config, seed=options.seed, threads=options.threads, out=directory)
+    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    with locked(directory):
+        print(f"{row.name}: {describe_model(plain(config.model))}")
+        print(f"{describe_task(plain(config.task))}, up to {config.updates:,} updates")
+        print(f"{row.paper}: {row.claim}")
+        print(f"{row.note}\n" if row.note else "")
+        if (directory / "run.json").exists():
+            return resume(directory, config, left)
+        return train(config, command, left)
+
+
+def _report(row: PaperRow, verdict: Verdict, run: Run, result: Result) -> str:
+    """The authors' curve beside ours, then ours, the paper's, and the verdict."""
+    lines = []
+    if row.curve:
+        scores = dict(zip(run.curve["update"], run.curve[f"{row.split}/{row.score}"], strict=True))
+        rows = [[f"{update:,}", number(scores.get(update)), number(paper)] for update, paper in row.curve]
+        lines += [table([["updates", "ours", "paper"], *rows]), ""]
+    ours = f"{row.split} {row.score} {number(verdict.value)}"
+    lines.append(f"ours    {ours} after {result.updates:,} updates, {in_words(result.seconds)}")
+    lines.append(f"paper   {row.claim} ({row.paper})")
+    match verdict.state:
+        case "passed":
+            lines.append(f"passed  {row.criterion} at update {verdict.update:,}")
+        case "failed":
+            lines.append(f"failed  {row.criterion} not met in {result.updates:,} updates")
+        case "measured":
+            lines.append("no verdict: there is no number to hold it against")
+        case _:
+            lines.append(f"unfinished at update {verdict.update:,} of {row.within:,}; the same command goes on")
+    return "\n".join(lines)

@@ -1,0 +1,58 @@
+"""The settings that a command starts from: a task's defaults, or a file's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slimrnn.cli.errors import UsageError
+from slimrnn.cli.tasks import listing
+from slimrnn.tasks import TASKS, config_from_dict, find_task
+from slimrnn.training.config import Config
+
+
+def starting_point(arguments: Sequence[str], command: str, usage: str) -> tuple[Config, list[str]]:
+    """The settings to show as defaults, and the arguments that override them: all after the task's name."""
+    rest = list(arguments)
+    name = rest.pop(0) if rest and not rest[0].startswith("-") else None
+    file = _value_of("--config", rest)
+    if file is not None:
+        config = load(Path(file))
+        if name not in (None, config.task.name):
+            raise UsageError(f"expected the task of {file}, {config.task.name}, or none, got {name}")
+        return config, rest
+    if name is None:
+        if {"-h", "--help", "-H", "--help-verbose"} & set(rest):
+            print(f"{usage}\n\nTasks\n{listing()}\n\nslimrnn {command} TASK --help shows the options.")
+            raise SystemExit(0)
+        raise UsageError(f"expected a task ({', '.join(TASKS)}) or --config FILE after slimrnn {command}, got none")
+    return Config(find_task(name)()), rest
+
+
+def load(file: Path) -> Config:
+    """Settings from YAML or JSON: those of a run, or a whole run.json."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text"
+        raise UsageError(f"expected a file of settings, got {file}: {reason}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"expected YAML, got {file}: {error}") from None
+    if not isinstance(content, Mapping):
+        raise UsageError(f"expected {file} to hold names and values, got {content!r}")
+    inner = content.get("config")
+    if isinstance(inner, Mapping):  # a run.json: another run needs another directory
+        return config_from_dict({**inner, "out": None})
+    return config_from_dict(content)
+
+
+def _value_of(option: str, arguments: list[str]) -> str | None:
+    """What the option is set to: it decides what all others may be, so it is read before them."""
+    for position, argument in enumerate(arguments):
+        if argument == option:
+            return next(iter(arguments[position + 1 :]), None)
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+    return None

@@ -1,0 +1,110 @@
+"""Configurations as plain dicts, for JSON and YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from slimrnn.tasks.registry import TASKS, find_task, suggestion
+from slimrnn.training.config import Config
+from slimrnn.training.errors import ConfigError
+from slimrnn.training.task import Task
+
+_ACCEPTED: dict[type, Any] = {int: Integral, float: Real, Path: (str, Path)}
+_IN_WORDS = {int: "an int", float: "a number", bool: "true or false", str: "a text", Path: "a path"}
+
+
+def config_to_dict(config: Config) -> dict[str, Any]:
+    """All settings in numbers, texts, lists and dicts; a task is its name and its options."""
+    values: dict[str, Any] = _plain(config)
+    return values
+
+
+def config_from_dict(values: Mapping[str, Any]) -> Config:
+    """The opposite. What is left out has its default; unknown options and wrong types are refused."""
+    config: Config = _build(Config, values, "")
+    return config
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        name = {"name": value.name} if isinstance(value, Task) else {}
+        return name | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _build(cls: type[Any], values: object, where: str) -> Any:
+    """A dataclass from a dict; `where` is the path of the dict in the whole, as messages show it."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"expected {where or 'a configuration'} to be a dict, got {values!r}")
+    known: dict[str, Field[Any]] = {field.name: field for field in fields(cls)}
+    for name in values:
+        if name not in known:
+            owner = f" of {where}" if where else ""
+            listed = ", ".join(known) or "none"
+            raise ConfigError(f"expected an option{owner} ({listed}), got {name!r}{suggestion(name, known)}")
+    for name, field in known.items():
+        if name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise ConfigError(f"expected {_path(where, name)} to be given, got none")
+    hints = get_type_hints(cls)
+    read = {name: _read(hints[name], value, _path(where, name)) for name, value in values.items()}
+    try:
+        return cls(**read)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def _read(kind: Any, value: object, where: str) -> Any:
+    """`value` as the type says, or a message."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Task:
+        return _read_task(value, where)
+    if is_dataclass(kind):
+        return _build(kind, value, where)  # type: ignore[arg-type]
+    if origin in (Union, UnionType) and NoneType in parts:
+        others = [part for part in parts if part is not NoneType]
+        return None if value is None else _read(others[0], value, where)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"expected {where} to be a list, got {value!r}")
+        return tuple(_read(parts[0], item, where) for item in value)
+    if origin is Literal:
+        if value not in parts:
+            listed = ", ".join(map(str, parts))
+            raise ConfigError(f"expected {where} to be one of {listed}, got {value!r}{suggestion(value, parts)}")
+        return value
+    return _read_scalar(kind, value, where)
+
+
+def _read_task(value: object, where: str) -> Task:
+    if not isinstance(value, Mapping) or "name" not in value:
+        raise ConfigError(f"expected {where} to be a dict with the name of a task ({', '.join(TASKS)}), got {value!r}")
+    options = {name: option for name, option in value.items() if name != "name"}
+    task: Task = _build(find_task(value["name"]), options, where)
+    return task
+
+
+def _read_scalar(kind: type[Any], value: object, where: str) -> Any:
+    if kind is float and isinstance(value, str):
+        value = _number(value)
+    if isinstance(value, _ACCEPTED.get(kind, kind)) and (kind is bool) == isinstance(value, bool):
+        return kind(value)
+    raise ConfigError(f"expected {where} to be {_IN_WORDS.get(kind, kind.__name__)}, got {value!r}")
+
+
+def _number(text: str) -> float | str:
+    """A number where the text is one: YAML takes 1e-3 for a text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _path(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name

@@ -1,0 +1,43 @@
+"""Every task and every row of the papers, by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from slimrnn.tasks.adding import AddingTask
+from slimrnn.tasks.copy import CopyTask
+from slimrnn.tasks.planned import PLANNED
+from slimrnn.tasks.word_copy import WordCopyTask
+from slimrnn.training.errors import ConfigError
+from slimrnn.training.paper import PaperRow
+from slimrnn.training.task import Task
+
+TASKS: dict[str, type[Task]] = {task.name: task for task in (CopyTask, WordCopyTask, AddingTask)}
+
+
+def find_task(name: str) -> type[Task]:
+    """The task of that name."""
+    if not isinstance(name, str) or name not in TASKS:
+        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{suggestion(name, TASKS)}")
+    return TASKS[name]
+
+
+def paper_rows() -> dict[str, PaperRow]:
+    """What the papers report: first the tasks that exist, then those that do not yet."""
+    rows = [row for task in TASKS.values() for row in task.papers()]
+    return {row.name: row for row in (*rows, *PLANNED)}
+
+
+def find_row(name: str) -> PaperRow:
+    """The row of that name."""
+    rows = paper_rows()
+    if name not in rows:
+        raise ConfigError(f"expected the name of a paper's row, got {name!r}{suggestion(name, rows)}")
+    return rows[name]
+
+
+def suggestion(name: object, names: Iterable[str]) -> str:
+    """ "; did you mean 'copy'?" where a name is close to what was given."""
+    close = difflib.get_close_matches(name, list(names), n=1) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,128 @@
+"""Batches by number: batch k of a run is a function of its settings and k, for any number of processes and workers."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from slimrnn.training import random
+from slimrnn.training.task import Batch, Indices, Samples
+
+
+class Batches(Dataset[Batch]):
+    """The batches of one process, from the first or from where `load_state_dict` says.
+
+    Sequences come in their order, or, of a fixed set of `size`, in a new order in every epoch; a batch may span two
+    epochs, so that all are of one size. `bptt` cuts batches into pieces of that many steps. Process `rank` of `world`
+    has every world-th sequence of a batch. `updates` is how many to give before it ends."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        batch_size: int,
+        *,
+        updates: int,
+        seed: int = 0,
+        size: int | None = None,
+        bptt: int | None = None,
+        rank: int = 0,
+        world: int = 1,
+        workers: int = 0,
+    ) -> None:
+        if size is not None and samples.size is not None and size > samples.size:
+            raise ValueError(f"expected a size of at most {samples.size:,}, the sequences there are, got {size:,}")
+        self.samples, self.batch_size, self.updates, self.seed = samples, batch_size, updates, seed
+        self.size = samples.size if size is None else size
+        self.bptt, self.rank, self.world, self.workers = bptt, rank, world, workers
+        self.batch, self.piece, self.given = 0, 0, 0  # what comes next, and how many pieces were given before it
+
+    def __len__(self) -> int:
+        return self.updates
+
+    def __getitem__(self, number: int) -> Batch:
+        """This process's sequences of a batch."""
+        if self.bptt is None:
+            return self.samples.fetch(self.indices(number)[self.rank :: self.world])
+        whole = self.samples.fetch(self.indices(number))  # all of them, so that all processes see as many pieces
+        return whole if self.world == 1 else _sequences(whole, slice(self.rank, None, self.world))
+
+    def indices(self, number: int) -> Indices:
+        """The sequences of a batch, over all processes."""
+        places = np.arange(number * self.batch_size, (number + 1) * self.batch_size, dtype=np.int64)
+        if self.size is None:
+            return places
+        epochs, within = places // self.size, places % self.size
+        chosen = np.empty_like(places)
+        for epoch in np.unique(epochs):
+            here = epochs == epoch
+            chosen[here] = _order(self.seed, int(epoch), self.size)[within[here]]
+        return chosen
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.given %= self.updates  # asked again after the end, it goes on
+        for batch in self._from(self.batch):
+            pieces = [batch] if self.bptt is None else list(batch.segments(self.bptt))
+            for piece in pieces[self.piece :]:
+                if self.given == self.updates:
+                    return
+                self.given += 1
+                self.piece += 1
+                if self.piece == len(pieces):
+                    self.batch, self.piece = self.batch + 1, 0
+                yield piece
+
+    def _from(self, first: int) -> Iterator[Batch]:
+        if not self.workers:
+            return map(self.__getitem__, count(first))
+        order = range(first, first + self.updates)
+        loader: DataLoader[Batch] = DataLoader(
+            self, batch_size=None, sampler=order, num_workers=self.workers, worker_init_fn=_ignore_interrupts
+        )
+        return iter(loader)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where to go on, as Lightning keeps it in checkpoints."""
+        return {"batch": self.batch, "piece": self.piece, "given": self.given}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.batch, self.piece, self.given = state["batch"], state["piece"], state["given"]
+
+
+def as_dtype(batch: Batch, dtype: torch.dtype) -> Batch:
+    """The batch with its real numbers in another precision."""
+    cast: dict[str, Any] = {
+        name: value.to(dtype)
+        for name, value in vars(batch).items()
+        if isinstance(value, Tensor) and value.is_floating_point() and value.dtype != dtype
+    }
+    return replace(batch, **cast) if cast else batch
+
+
+def _sequences(batch: Batch, which: slice) -> Batch:
+    """Some sequences of a batch with an output at every step."""
+    return replace(
+        batch,
+        inputs=batch.inputs[:, which],
+        targets=batch.targets[:, which],
+        weights=None if batch.weights is None else batch.weights[:, which],
+        lengths=None if batch.lengths is None else batch.lengths[which],
+    )
+
+
+@lru_cache(maxsize=2)  # a batch may span two epochs
+def _order(seed: int, epoch: int, size: int) -> Indices:
+    return random.permutation(random.key(seed, "order", epoch), size)
+
+
+def _ignore_interrupts(worker: int) -> None:
+    """Ctrl-C reaches all processes of a terminal; the one that trains says when to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,98 @@
+"""Settings are checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import nn
+
+from slimrnn._checks import check_count, check_number, check_probability
+from slimrnn.training.config import Config, OptimConfig
+from slimrnn.training.errors import ConfigError
+from slimrnn.training.task import Task
+
+COUNTS = ("updates", "batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
+OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "threads")
+OF_OPTIMIZER = {"decay": ("rmsprop",), "accumulator_start": ("rmsprop",), "momentum": ("rmsprop", "sgd")}
+OF_SCHEDULE = {
+    "schedule_every": ("step",),
+    "schedule_patience": ("plateau",),
+    "schedule_factor": ("step", "plateau"),
+}
+
+
+def check(config: Config) -> None:
+    """Refuse what is impossible, and options that would have no effect."""
+    if not isinstance(config.task, Task):
+        raise ConfigError(f"expected a task, got {config.task!r}")
+    for name in COUNTS:
+        _run(check_count, name, getattr(config, name))
+    for name in OPTIONAL_COUNTS:
+        if getattr(config, name) is not None:
+            _run(check_count, name, getattr(config, name))
+    if config.workers < 0:
+        raise ConfigError(f"expected workers to be at least 0, got {config.workers}")
+    if config.dtype not in ("float32", "float64"):
+        raise ConfigError(f"expected dtype to be float32 or float64, got {config.dtype!r}")
+    _check_together(config)
+    _check_optim(config.optim)
+
+
+def build_model(config: Config) -> nn.Module:
+    """The task's net, with the initial weights that belong to the seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        try:
+            model = config.task.model(config.model)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(str(error)) from None
+    return model.to(getattr(torch, config.dtype))
+
+
+def _check_together(config: Config) -> None:
+    for name in ("batch_size", "valid_size", "test_size"):
+        value = getattr(config, name)
+        if value is not None and value < config.devices:
+            raise ConfigError(
+                f"expected {name} of at least one sequence for each of {config.devices} devices, got {value}"
+            )
+    if config.bptt is not None and not config.task.every_step:
+        raise ConfigError(f"expected bptt with an output at every step, got task {config.task.name}, which has one")
+    if config.bptt is not None and config.model.bidirectional:
+        raise ConfigError("expected bptt with one direction, got a bidirectional net, which needs the future")
+    size = config.task.samples("train", config.seed).size
+    if config.train_size is not None and size is not None and config.train_size > size:
+        raise ConfigError(f"expected train_size of at most {size:,}, got {config.train_size:,}")
+
+
+def _check_optim(optim: OptimConfig) -> None:
+    for name in ("lr", "clip_norm", "clip_value", "eps", "schedule_factor"):
+        value = getattr(optim, name)
+        if value is not None:
+            _run(check_number, name, value)
+            if value <= 0:
+                raise ConfigError(f"expected {name} to be positive, got {value}")
+    for name in ("accumulator_start", "weight_decay", "recurrent_rate", "penalty", "momentum", "max_recoveries"):
+        value = getattr(optim, name)
+        _run(check_number, name, value)
+        if value < 0:
+            raise ConfigError(f"expected {name} to be at least 0, got {value}")
+    _run(check_probability, "decay", optim.decay)
+    for name in ("schedule_every", "schedule_patience"):
+        _run(check_count, name, getattr(optim, name))
+    defaults = {field.name: field.default for field in fields(optim)}
+    for owners, chosen in ((OF_OPTIMIZER, optim.optimizer), (OF_SCHEDULE, optim.schedule)):
+        for name, owner in owners.items():
+            value = getattr(optim, name)
+            if chosen not in owner and value != defaults[name]:
+                raise ConfigError(f"expected {name} only with {' or '.join(owner)}, got {name} {value} with {chosen}")
+
+
+def _run(check: Callable[[str, Any], None], name: str, value: object) -> None:
+    try:
+        check(name, value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(str(error)) from None

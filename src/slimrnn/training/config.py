@@ -1,0 +1,127 @@
+"""All settings of a run. The command line, YAML files, run.json and Python share these classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from slimrnn.training.task import Task
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The net: recurrent layers and a linear read-out."""
+
+    cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    hidden: int = 128
+    """units of each layer"""
+    structure: str = "dense"
+    """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, full-unitary, unitary-product,
+    or a sum such as low-rank+diagonal"""
+    rank: int | None = None
+    """low-rank: numbers that a gate's matrix passes through"""
+    tied: bool = False
+    """low-rank: all gates share the way down"""
+    blocks: int | None = None
+    """block-diagonal: number of blocks"""
+    factors: tuple[int, ...] | None = None
+    """kronecker: sizes of the factors; by default all 2"""
+    input_structure: str = "dense"
+    """of the input matrices, from the same names"""
+    layers: int = 1
+    bidirectional: bool = False
+    residual: bool = False
+    nonlinearity: Literal["tanh", "relu", "modrelu", "identity"] = "tanh"
+    """rnn: modrelu has a complex state"""
+    reset: Literal["before", "after"] = "after"
+    """gru: the reset gate acts before or after the recurrent product"""
+    update_bias: float = 0.0
+    """gru: initial bias of the update gate; positive: keep the state"""
+    forget_bias: float = 0.0
+    """lstm: initial bias of the forget gate"""
+    peephole: bool = False
+    """lstm: gates see the cell state"""
+    learn_initial_state: bool = False
+    dropout: float = 0.0
+    """between layers"""
+    recurrent_dropout: float = 0.0
+    """one mask per sequence on inputs and state"""
+    weight_norm: bool = False
+    max_row_norm: float | None = None
+    """rows of the matrices are clipped to this norm after each update"""
+    checkpoint_every: int | None = None
+    """keep the history of that many steps only and run the others again: exact, for very long sequences"""
+    backend: Literal["auto", "native", "reference"] = "auto"
+
+
+@dataclass(frozen=True)
+class OptimConfig:
+    """The optimizer and what surrounds it."""
+
+    optimizer: Literal["rmsprop", "adam", "adamw", "adagrad", "sgd"] = "adam"
+    lr: float = 1e-3
+    decay: float = 0.9
+    """rmsprop: of the running mean of squared gradients"""
+    accumulator_start: float = 0.0
+    """rmsprop: first value of that mean (the low-rank authors: 1e-3)"""
+    momentum: float = 0.0
+    """rmsprop, sgd"""
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    recurrent_rate: float = 1.0
+    """factor on the learning rate of the recurrent matrices; 0 leaves them as they began"""
+    clip_norm: float | None = None
+    """largest norm of the gradient"""
+    clip_value: float | None = None
+    """largest absolute value of a component of the gradient"""
+    penalty: float = 0.0
+    """weight of the structures' penalty (Kronecker: departure from unitarity)"""
+    schedule: Literal["constant", "cosine", "step", "plateau"] = "constant"
+    schedule_every: int = 10_000
+    """step: updates between reductions"""
+    schedule_patience: int = 3
+    """plateau: evaluations without gain before a reduction"""
+    schedule_factor: float = 0.3
+    """step, plateau: what a reduction multiplies the rate by"""
+    max_recoveries: int = 3
+    """times that a run may return to its last good state, at half the rate, after a gradient that is not finite"""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A run: what to train on what, how long, and where to keep it."""
+
+    task: Task
+    model: ModelConfig = field(default_factory=ModelConfig)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    updates: int = 1000
+    """updates to train for"""
+    batch_size: int = 20
+    """sequences in an update, over all processes"""
+    train_size: int | None = None
+    """train on a fixed set of that many sequences, reshuffled in every epoch; by default every sequence is new"""
+    valid_size: int = 1000
+    """sequences of the validation set"""
+    test_size: int | None = None
+    """sequences of each test set; by default the task's"""
+    eval_every: int = 100
+    """updates between evaluations"""
+    checkpoint_every: int = 100
+    """updates between checkpoints"""
+    bptt: int | None = None
+    """cut sequences into pieces of that many steps, one update each, and carry the state over"""
+    stop_at: float | None = None
+    """end training once the validation score that the task watches is as good as this"""
+    seed: int = 0
+    """of the initial weights and of the data"""
+    dtype: Literal["float32", "float64"] = "float32"
+    devices: int = 1
+    """processes to train in"""
+    workers: int = 0
+    """processes that prepare data"""
+    threads: int | None = None
+    """threads of each process; by default torch's"""
+    out: Path | None = None
+    """directory of the run; by default a new one in runs/"""
+    tensorboard: bool = True

@@ -1,0 +1,23 @@
+"""What can go wrong in a run, each with a message of one line."""
+
+from __future__ import annotations
+
+
+class TrainingError(Exception):
+    """Something that a user can understand and mend; the message says what and how."""
+
+
+class ConfigError(TrainingError, ValueError):
+    """Settings that are impossible or do not go together."""
+
+
+class RunDirectoryError(TrainingError):
+    """A run directory that exists, does not exist, or cannot be written."""
+
+
+class CheckpointError(TrainingError):
+    """A file that is not a whole checkpoint."""
+
+
+class TrainingDiverged(TrainingError):
+    """Gradients that stayed infinite or NaN after all the recoveries allowed."""

@@ -1,0 +1,96 @@
+"""Files that are whole or not there: written under another name, flushed to the disk, then renamed.
+
+A tensor file is a safetensors file whose metadata holds a format's name, its version, plain data and a checksum.
+No pickle is ever read or written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from slimrnn.training.errors import CheckpointError, RunDirectoryError
+
+VERSION = "1"
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Failures of the disk in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """All of it or nothing, even if the machine stops in between."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with writing(path):
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            directory = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def remove_leftovers(directory: Path) -> None:
+    """What a process that was killed had begun to write."""
+    for path in directory.rglob(".*.part"):
+        with writing(path):
+            path.unlink()
+
+
+def write_tensors(path: Path, kind: str, tensors: Mapping[str, Tensor], data: Any = None) -> None:
+    """`kind` is the name of the format, `data` anything that JSON can hold."""
+    held = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    metadata = {"format": kind, "version": VERSION, "data": json.dumps(data)}
+    write_whole(path, save(held, metadata | {"checksum": _checksum(metadata, held)}))
+
+
+def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], Any]:
+    """The tensors and the data; CheckpointError if the file is not what `write_tensors` wrote."""
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = dict(file.metadata() or {})
+            if metadata.get("format") != kind:
+                raise CheckpointError(f"{path} is not a {kind} file of slimrnn")
+            if metadata.get("version") != VERSION:
+                raise CheckpointError(f"{path} has version {metadata.get('version')} of its format, expected {VERSION}")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} does not exist") from None
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is damaged or not a {kind} file: {error}") from None
+    if metadata.pop("checksum", None) != _checksum(metadata, tensors):
+        raise CheckpointError(f"{path} is damaged: its checksum does not fit its content")
+    return tensors, json.loads(metadata["data"])
+
+
+def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.blake2b(json.dumps(dict(metadata), sort_keys=True).encode(), digest_size=16)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,119 @@
+"""Processes that train together: those that torchrun started, or our own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import torch
+
+from slimrnn.training.errors import TrainingError
+
+
+@dataclass(frozen=True)
+class Place:
+    """This process among those that train together."""
+
+    rank: int = 0
+    world: int = 1
+    local_world: int = 1  # on this machine
+
+
+def my_place() -> Place:
+    """As torchrun, or `launch`, says in the environment."""
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    return Place(int(os.environ.get("RANK", 0)), world, int(os.environ.get("LOCAL_WORLD_SIZE", world)))
+
+
+def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:
+    """Call `work(*arguments)` in that many new processes, each with its place in the environment."""
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+    errors = context.SimpleQueue()
+    place = {
+        "WORLD_SIZE": devices,
+        "LOCAL_WORLD_SIZE": devices,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": _free_port(),
+    }
+    threads = max(1, torch.get_num_threads() // devices)
+    processes = [
+        context.Process(
+            target=_begin, args=(work, arguments, place | {"RANK": rank, "LOCAL_RANK": rank}, threads, errors)
+        )
+        for rank in range(devices)
+    ]
+    try:
+        for process in processes:
+            process.start()
+        _wait(processes)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.kill()
+                process.join()
+    if not errors.empty():
+        raise errors.get()
+    codes = [process.exitcode for process in processes]
+    if any(codes):
+        raise TrainingError(f"expected {devices} processes to end well, got exit codes {', '.join(map(str, codes))}")
+
+
+def _begin(
+    work: Callable[..., object], arguments: tuple[Any, ...], place: dict[str, object], threads: int, errors: Any
+) -> None:
+    os.environ |= {name: str(value) for name, value in place.items()}
+    torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        work(*arguments)
+    except TrainingError as error:
+        errors.put(error)
+        raise SystemExit(1) from None
+
+
+def _end_with_parent() -> None:
+    """Nobody would know of processes that train on after theirs was killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # `launch` started this one
+    parent.join()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wait(processes: Sequence[BaseProcess]) -> None:
+    """Until all have ended; when one fails, the others, which would wait for it, are ended too.
+
+    Ctrl-C reaches them by itself, SIGTERM is passed on; what to do then is for them to say."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: _terminate(processes))
+    try:
+        while any(process.is_alive() for process in processes):
+            if any(process.exitcode for process in processes):
+                time.sleep(1)  # the others may be about to fail for the same reason
+                return
+            time.sleep(0.05)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _terminate(processes: Sequence[BaseProcess]) -> None:
+    for process in processes:
+        if process.is_alive():
+            process.terminate()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

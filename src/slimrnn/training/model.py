@@ -1,0 +1,157 @@
+"""The net that a configuration describes: recurrent layers and a linear read-out.
+
+Shape suffixes: T time, B sequences of a batch, I input width, O output width, H width of the layers' output.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, UnitaryProduct
+from slimrnn.layers import RecurrentStack
+from slimrnn.layers.stack import States
+from slimrnn.structures import Structure
+from slimrnn.training.config import ModelConfig
+from slimrnn.training.errors import ConfigError
+from slimrnn.training.readout import ReadOut
+
+LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
+OF_CELL = {"nonlinearity": "rnn", "reset": "gru", "update_bias": "gru", "forget_bias": "lstm", "peephole": "lstm"}
+OF_STRUCTURE = {"rank": "low-rank", "tied": "low-rank", "blocks": "block-diagonal", "factors": "kronecker"}
+STRUCTURES = ("dense", "diagonal", "low-rank", "block-diagonal", "kronecker", "full-unitary", "unitary-product")
+
+
+class SequenceModel(nn.Module):
+    """Recurrent layers and a linear read-out, at every step or after the last."""
+
+    def __init__(self, input_size: int, output_size: int, config: ModelConfig, every_step: bool) -> None:
+        super().__init__()
+        self.every_step = every_step
+        self.rnn = build_layers(input_size, config)
+        self.readout = ReadOut(self.rnn.output_size, output_size)
+
+    def forward(
+        self, inputs: Tensor, state: States | None = None, lengths: Tensor | None = None
+    ) -> tuple[Tensor, States]:
+        """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
+        hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
+        return self.readout(hidden_TBH if self.every_step else self._last(hidden_TBH, lengths)), state
+
+    def _last(self, hidden_TBH: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """What each direction gives when it has seen the whole sequence: the last valid step, backward the first."""
+        if lengths_B is None:
+            last = hidden_TBH[-1]
+        else:
+            sequences = torch.arange(hidden_TBH.shape[1], device=hidden_TBH.device)
+            last = hidden_TBH[lengths_B.to(hidden_TBH.device) - 1, sequences]
+        if not self.rnn.bidirectional:
+            return last
+        half = hidden_TBH.shape[-1] // 2
+        return torch.cat([last[:, :half], hidden_TBH[0, :, half:]], -1)
+
+
+def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
+    """The recurrent layers; options that do not belong to the cell or the structure are refused."""
+    if config.cell not in LAYERS:
+        raise ConfigError(f"expected a cell of {', '.join(LAYERS)}, got {config.cell!r}")
+    _refuse_unused(config)
+    own = {name: getattr(config, name) for name, cell in OF_CELL.items() if cell == config.cell}
+    layer: Any = LAYERS[config.cell]
+    stack: RecurrentStack = layer(
+        input_size,
+        config.hidden,
+        config.layers,
+        dropout=config.dropout,
+        bidirectional=config.bidirectional,
+        structure=structure_from(config),
+        input_structure=structure_from(config, "input_structure"),
+        residual=config.residual,
+        recurrent_dropout=config.recurrent_dropout,
+        learn_initial_state=config.learn_initial_state,
+        weight_norm=config.weight_norm,
+        max_row_norm=config.max_row_norm,
+        checkpoint_every=config.checkpoint_every,
+        backend=config.backend,
+        **own,
+    )
+    return stack
+
+
+def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
+    """The structure that a name such as "low-rank+diagonal" stands for; `which` is the field that holds the name."""
+    names = [name.strip() for name in getattr(config, which).split("+")]
+    total, *others = (_term(name, config, which) for name in names)
+    for other in others:
+        total = total + other
+    return total
+
+
+def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
+    """The stacks of recurrent layers anywhere in a model."""
+    return [module for module in model.modules() if isinstance(module, RecurrentStack)]
+
+
+def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
+    """Parameters of the recurrent matrices."""
+    for stack in recurrent_layers(model):
+        for k in range(len(stack.layers)):
+            yield from stack.layer(k).recurrent.parameters()
+
+
+def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:
+    """Those of the layers that have one."""
+    layers = [stack.layer(k) for stack in recurrent_layers(model) for k in range(len(stack.layers))]
+    return [layer.initial for layer in layers if isinstance(layer.initial, nn.Parameter)]
+
+
+def _term(name: str, config: ModelConfig, which: str) -> Structure:
+    match name:
+        case "dense":
+            return Dense()
+        case "diagonal":
+            return Diagonal()
+        case "low-rank":
+            return LowRank(_needed(config, "rank"), tied=config.tied)
+        case "block-diagonal":
+            return BlockDiagonal(_needed(config, "blocks"))
+        case "kronecker":
+            return Kronecker(config.factors or _factors_of_two(config.hidden))
+        case "full-unitary":
+            return FullUnitary()
+        case "unitary-product":
+            return UnitaryProduct()
+    close = difflib.get_close_matches(name, STRUCTURES, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ConfigError(f"expected {which} from {', '.join(STRUCTURES)} or a sum of these, got {name!r}{hint}")
+
+
+def _needed(config: ModelConfig, option: str) -> int:
+    value: int | None = getattr(config, option)
+    if value is None:
+        raise ConfigError(f"expected {option} with structure {OF_STRUCTURE[option]}, got none")
+    return value
+
+
+def _factors_of_two(hidden: int) -> list[int]:
+    if hidden < 2 or hidden & (hidden - 1):
+        raise ConfigError(f"expected factors for kronecker, or hidden to be a power of two, got hidden {hidden}")
+    return [2] * (hidden.bit_length() - 1)
+
+
+def _refuse_unused(config: ModelConfig) -> None:
+    defaults = {f.name: f.default for f in fields(config) if f.default is not MISSING}
+    used = {name.strip() for text in (config.structure, config.input_structure) for name in text.split("+")}
+    for owners, present in ((OF_CELL, [config.cell]), (OF_STRUCTURE, sorted(used))):
+        for option, owner in owners.items():
+            value, shown = getattr(config, option), ", ".join(present)
+            if owner not in present and value != defaults[option]:
+                raise ConfigError(f"expected {option} only with {owner}, got {option} {value} with {shown}")
+    for option in ("dropout", "residual"):
+        if getattr(config, option) and config.layers == 1:
+            raise ConfigError(f"expected at least 2 layers for {option}, which acts between them, got 1")

@@ -1,0 +1,58 @@
+"""A result of a paper: the settings that should give it, and what decides whether they did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slimrnn.training.config import Config
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One line of a paper's results.
+
+    A run of `config` passes if its score on `split` is on the right side of `bound`; where the paper only ranks two
+    nets, of the score that a run of the row `compared_with` reaches. A row with neither is there to be compared with.
+    """
+
+    name: str
+    paper: str  # which, and where in it: "KRU §4.1"
+    claim: str  # what it reports, in a line
+    config: Config | None = None  # absent: the task does not exist yet, ...
+    needs: str = ""  # ... and this is what is missing: "task pixel-mnist"
+    score: str = "loss"
+    split: str = "test"
+    bound: float | None = None
+    direction: Literal["at most", "at least"] = "at most"  # where to be
+    compared_with: str | None = None
+    curve: tuple[tuple[int, float], ...] = ()  # (updates, score) from the authors' log
+    note: str = ""  # where our settings depart from the paper's, and why
+
+    def __post_init__(self) -> None:
+        if (self.config is None) != bool(self.needs):
+            raise ValueError(f"expected row {self.name} to have either a config or what it needs")
+        if self.bound is not None and self.compared_with is not None:
+            raise ValueError(f"expected row {self.name} to have one criterion, got a bound and another row")
+
+    @property
+    def within(self) -> int | None:
+        """Updates that the net may take."""
+        return None if self.config is None else self.config.updates
+
+    @property
+    def criterion(self) -> str:
+        """What has to hold, in words; empty for a row that is only compared with."""
+        side = "≤" if self.direction == "at most" else "≥"
+        if self.bound is not None:
+            return f"{self.split} {self.score} {side} {self.bound:g}"
+        if self.compared_with is not None:
+            return f"{self.split} {self.score} {side} that of {self.compared_with}"
+        return ""
+
+    def passes(self, value: float, other: float | None = None) -> bool:
+        """Whether a run that scored `value` reproduces the row; `other` is the score of the row `compared_with`."""
+        limit = self.bound if self.compared_with is None else other
+        if limit is None:
+            raise ValueError(f"expected a bound, or the score of another row, to judge {self.name} by")
+        return value <= limit if self.direction == "at most" else value >= limit

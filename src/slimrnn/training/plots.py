@@ -1,0 +1,122 @@
+"""Learning curves as pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slimrnn.training.files import writing
+from slimrnn.training.record import Run
+from slimrnn.training.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = ("#0b6bcb", "#c8553d", "#2a8c5a", "#8a5bb5", "#b8860b", "#3a3a3a")
+GREY, PALE = "#666666", "#9db4cc"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve and its name."""
+
+    label: str
+    updates: Sequence[float]
+    values: Sequence[float]
+    color: str | None = None  # by default the next of COLORS
+    pale: bool = False  # thin, in the background
+    mark: float | None = None  # an update that gets a dot
+
+
+def plot_run(run: Run, task: Task) -> None:
+    """curve.png: the losses of a run, with the task's baselines and the best net."""
+    curve, best = run.curve, run.result.best_update if run.result else None
+    tests = {f"{split}/loss": "test" if split == "test" else f"test: {split}" for split in task.test_sets}
+    lines = [
+        Line("validation", curve["update"], curve["valid/loss"], mark=best),
+        *(Line(label, curve["update"], curve[name]) for name, label in tests.items()),
+        Line("training", curve["update"], curve["train/loss"], PALE, pale=True),
+    ]
+    subtitle = f"{describe_model(run.config['model'])}: {run.record['parameters']['total']:,} parameters"
+    plot_curves(lines, run.directory / "curve.png", describe_task(run.config["task"]), subtitle, task.baselines)
+
+
+def plot_curves(
+    lines: Sequence[Line],
+    path: Path,
+    title: str,
+    subtitle: str = "",
+    baselines: Mapping[str, float] | None = None,
+    ylabel: str = "loss",
+) -> None:
+    """Curves over the number of updates, with levels to compare them with."""
+    from matplotlib.figure import Figure  # takes a while, and is only needed here
+
+    figure = Figure(figsize=(8, 5), dpi=160)
+    axes, scale = figure.add_subplot(), _scale(lines)
+    colors = iter(COLORS * len(lines))
+    for line in lines:
+        _draw(axes, line, line.color or next(colors))
+    for name, level in (baselines or {}).items():
+        _draw_level(axes, f"{name}: {level:.3g}", level)
+    axes.set_yscale(scale)
+    if scale == "linear":
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    axes.set_title(title[:1].upper() + title[1:], loc="left", fontsize=16, weight="bold", pad=30)
+    axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
+    axes.set_xlabel("updates", fontsize=12)
+    axes.set_ylabel(ylabel, fontsize=12)
+    axes.legend(loc="best", fontsize=11.5, frameon=False, labelcolor="linecolor", handlelength=1.5)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.tick_params(labelsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e8e8e8", linewidth=0.8)
+    axes.margins(x=0.01)
+    axes.set_axisbelow(True)
+    with writing(path):
+        figure.savefig(path, bbox_inches="tight", pad_inches=0.2)
+
+
+def describe_task(task: Mapping[str, object]) -> str:
+    """ "adding, length 750"; what is off is left out."""
+    words = [str(task["name"]).replace("-", " ")]
+    for key, value in task.items():
+        if key != "name" and value is not False and value is not None:
+            words.append(key.replace("_", " ") + ("" if value is True else f" {value}"))
+    return ", ".join(words)
+
+
+def describe_model(model: Mapping[str, object]) -> str:
+    """ "GRU, 128 units, low-rank 24 + diagonal"; "modrelu RNN, 512 units, kronecker"."""
+    numbers = {"low-rank": model["rank"], "block-diagonal": model["blocks"]}
+    terms = [f"{name} {numbers.get(name) or ''}".strip() for name in str(model["structure"]).split("+")]
+    layers = "" if model["layers"] == 1 else f"{model['layers']} layers of "
+    kind = "" if model["cell"] != "rnn" or model["nonlinearity"] == "tanh" else f"{model['nonlinearity']} "
+    return f"{kind}{str(model['cell']).upper()}, {layers}{model['hidden']} units, {' + '.join(terms)}"
+
+
+def _draw(axes: Axes, line: Line, color: str) -> None:
+    behind = {"linewidth": 1.4, "zorder": 1.8} if line.pale else {"linewidth": 2.2, "zorder": 2.0}
+    axes.plot(line.updates, line.values, color=color, label=line.label, **behind)  # type: ignore[arg-type]
+    if line.mark is not None and line.mark in line.updates:
+        value = line.values[line.updates.index(line.mark)]
+        axes.plot(line.mark, value, "o", color=color, markersize=9, markeredgecolor="white", zorder=3)
+
+
+def _draw_level(axes: Axes, text: str, level: float) -> None:
+    from matplotlib.patheffects import withStroke
+
+    axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--", zorder=1.5)
+    place = axes.get_yaxis_transform()
+    label = axes.annotate(text, (1, level), (-4, 4), place, "offset points", color=GREY, fontsize=11, ha="right")
+    label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable on a curve too
+
+
+def _scale(lines: Sequence[Line]) -> str:
+    """Logarithmic where the values are positive and span more than a decade."""
+    values = [value for line in lines for value in line.values if math.isfinite(value)]
+    return "log" if values and 0 < min(values) * 20 < max(values) else "linear"

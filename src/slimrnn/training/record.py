@@ -1,0 +1,154 @@
+"""run.json: what a run was asked to do, with what, and what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shlex
+import sys
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+import slimrnn
+from slimrnn.training.config import Config
+from slimrnn.training.curve import read_curve
+from slimrnn.training.errors import ConfigError, RunDirectoryError
+from slimrnn.training.files import write_whole
+from slimrnn.training.task import Task
+
+Scores = dict[str, dict[str, float]]  # by set and by name
+FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_at"}  # may differ when a run goes on
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run."""
+
+    directory: Path
+    ended: str  # finished, target, budget, interrupted
+    updates: int  # done
+    seconds: float  # of training and evaluations on the way
+    best_update: int | None  # the best net on the validation set, ...
+    best: Scores  # ... which this is about
+    final: Scores  # of the net after the last update
+    recoveries: tuple[dict[str, Any], ...] = ()
+
+    def score(self, split: str = "test", name: str = "loss") -> float:
+        """Of the best net."""
+        return self.best[split][name]
+
+
+class Run:
+    """A run directory, read."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self.directory = Path(directory)
+        path = self.directory / "run.json"
+        try:
+            self.record: dict[str, Any] = json.loads(path.read_text())
+        except FileNotFoundError:
+            raise RunDirectoryError(
+                f"expected the directory of a run, got {directory}, which has no run.json"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise RunDirectoryError(f"cannot read {path}: {error}") from None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings, as plain data."""
+        config: dict[str, Any] = self.record["config"]
+        return config
+
+    @property
+    def status(self) -> str:
+        """running (or killed), finished, target, budget, interrupted, or failed: and why."""
+        return str(self.record["status"])
+
+    @cached_property
+    def curve(self) -> dict[str, list[float]]:
+        """Columns of curve.csv."""
+        return read_curve(self.directory / "curve.csv")
+
+    @property
+    def result(self) -> Result | None:
+        """What came of it, unless it is running or was killed."""
+        if self.record.get("result") is None:
+            return None
+        values = dict(self.record["result"])
+        return Result(self.directory, **values | {"recoveries": tuple(values["recoveries"])})
+
+    def write(self, **changes: Any) -> None:
+        """Change entries of run.json."""
+        self.record |= changes
+        write_whole(self.directory / "run.json", json.dumps(self.record, indent=2).encode())
+
+    def check_continues(self, config: Config) -> None:
+        """Refuse settings other than those the run began with."""
+        now = plain(config)
+        differing = [name for name in now if name not in FREE and now[name] != self.config.get(name)]
+        if differing:
+            raise ConfigError(
+                f"expected the settings that {self.directory} began with, got other {', '.join(differing)}"
+            )
+        if config.optim.schedule == "cosine" and config.updates != self.config["updates"]:
+            raise ConfigError(f"expected {self.config['updates']:,} updates, for which the cosine was made, got others")
+
+
+def start_record(directory: Path, config: Config, model: nn.Module, command: str | None) -> Run:
+    """The first run.json of a run."""
+    run = Run.__new__(Run)
+    run.directory, run.record = directory, {}
+    run.write(
+        status="running",
+        command=command or shlex.join(sys.orig_argv),
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        config=plain(config),
+        seed=config.seed,
+        parameters=_parameters(model),
+        versions={
+            "slimrnn": slimrnn.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "lightning": version("lightning"),
+            "numpy": numpy.__version__,
+        },
+        machine={"processor": platform.machine(), "threads": config.threads or torch.get_num_threads()},
+        result=None,
+    )
+    return run
+
+
+def plain(value: Any) -> Any:
+    """Settings in numbers, texts, lists and dicts; a task is its name and its options."""
+    if is_dataclass(value):
+        name = {"name": value.name} if isinstance(value, Task) else {}
+        return name | {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def fingerprint(config: Config) -> str:
+    """Of the settings that a checkpoint depends on."""
+    kept = {name: value for name, value in plain(config).items() if name not in FREE}
+    return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _parameters(model: nn.Module) -> dict[str, Any]:
+    found = slimrnn.summary(model)
+    layers = [asdict(layer) | {"total": layer.total} for layer in found.layers]
+    return {
+        "total": found.total,
+        "recurrent": sum(layer.recurrent for layer in found.layers),
+        "trainable": sum(p.numel() for p in model.parameters() if p.requires_grad),
+        "layers": layers,
+    }

@@ -1,0 +1,88 @@
+"""From settings to a trained net: `train`, `resume` and `evaluate`."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+from slimrnn.training.checks import check
+from slimrnn.training.config import Config
+from slimrnn.training.engine import Job, score_weights, work
+from slimrnn.training.errors import ConfigError, RunDirectoryError
+from slimrnn.training.files import writing
+from slimrnn.training.launch import launch, my_place
+from slimrnn.training.module import SequenceModule
+from slimrnn.training.record import Result, Run, Scores, start_record
+
+
+def train(config: Config, command: str | None = None, budget: float | None = None, quiet: bool = False) -> Result:
+    """Train a net and keep all about it in a new directory.
+
+    `command` is recorded as what started the run; `budget` ends it cleanly, to be resumed, after so many seconds."""
+    module, directory = SequenceModule(config), config.out
+    if my_place().rank == 0:  # the others write nothing
+        directory = _new_directory(config)
+        start_record(directory, config, module.model, command)
+    return _carry_out(Job(replace(config, out=directory), budget, quiet))
+
+
+def resume(directory: Path | str, config: Config, budget: float | None = None, quiet: bool = False) -> Result:
+    """Go on with a run that was interrupted in whatever way, as if it had not been.
+
+    `config` holds the settings that it began with; more updates are welcome, and other devices and workers. A run that
+    is complete only gives its result."""
+    run = Run(directory)
+    check(config)
+    run.check_continues(config)
+    result = run.result
+    if result is not None and result.ended in ("finished", "target") and config.updates <= result.updates:
+        return result
+    return _carry_out(Job(replace(config, out=run.directory), budget, quiet))
+
+
+def evaluate(directory: Path | str, config: Config, checkpoint: str = "best") -> Scores:
+    """The scores of the best or the final net of a run, on the validation set and on all test sets."""
+    if checkpoint not in ("best", "final"):
+        raise ConfigError(f"expected checkpoint to be best or final, got {checkpoint!r}")
+    run = Run(directory)
+    check(config)
+    run.check_continues(config)
+    return score_weights(run.directory / f"{checkpoint}.safetensors", config)
+
+
+def _carry_out(job: Job) -> Result:
+    place, devices = my_place(), job.config.devices
+    if place.world > 1 and devices not in (1, place.world):
+        raise ConfigError(f"expected devices to be {place.world}, the processes that torchrun started, got {devices}")
+    if place.world > 1 or devices == 1:
+        return work(job)
+    launch(work, (job,), devices)
+    assert job.config.out is not None  # this process gave the directory its name
+    result = Run(job.config.out).result
+    assert result is not None  # the processes ended without an error
+    return result
+
+
+def _new_directory(config: Config) -> Path:
+    """Make it: the one asked for, or the first in runs/ that does not exist."""
+    if config.out is not None:
+        with writing(config.out):
+            if config.out.exists() and (not config.out.is_dir() or any(config.out.iterdir())):
+                raise RunDirectoryError(
+                    f"{config.out} exists: choose another directory, or go on with the run in it by slimrnn resume"
+                )
+            (config.out / "checkpoints").mkdir(parents=True)
+        return config.out
+    name = f"{config.task.name}-{config.model.cell}-{config.model.structure}"
+    for number in itertools.count(1):
+        directory = Path("runs") / f"{name}-{number}"
+        with writing(directory):
+            directory.parent.mkdir(exist_ok=True)
+            try:
+                directory.mkdir()
+            except FileExistsError:
+                continue
+            (directory / "checkpoints").mkdir()
+        return directory
+    raise AssertionError("unreachable")

@@ -1,0 +1,117 @@
+"""What a task is to the engine: where batches come from, what a net's output is worth, what to compare it with.
+
+Shape suffixes: T time, B sequences of a batch, I input width, O output width.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from slimrnn.training.config import ModelConfig
+    from slimrnn.training.paper import PaperRow
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sequences, time first, with all that scoring them needs."""
+
+    inputs: Tensor  # (T, B, I)
+    targets: Tensor  # (T, B) or (T, B, O) where there is an output at every step, else (B) or (B, O)
+    weights: Tensor | None = None  # of the targets in the loss: (T, B) or (B); absent: all one
+    lengths: Tensor | None = None  # (B) steps of each sequence; absent: all T
+    first: bool = True  # the sequences begin here; else they go on from where the batch before ended
+
+    def to(self, device: object) -> Batch:
+        """The same on another device; lengths stay on the CPU."""
+        moved = {
+            name: value.to(device)  # type: ignore[call-overload]
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor) and name != "lengths"
+        }
+        return replace(self, **moved)
+
+    def segments(self, steps: int) -> Iterator[Batch]:
+        """Consecutive pieces of `steps` steps for truncated backpropagation; needs an output at every step."""
+        for start in range(0, len(self.inputs), steps):
+            piece = slice(start, start + steps)
+            yield replace(
+                self,
+                inputs=self.inputs[piece],
+                targets=self.targets[piece],
+                weights=None if self.weights is None else self.weights[piece],
+                lengths=None,  # a piece may lie beyond the end of a sequence, where weights of zero say so
+                first=self.first and start == 0,
+            )
+
+
+class Samples(Protocol):
+    """Sequences by number. `size` is None where there is no end of them."""
+
+    @property
+    def size(self) -> int | None: ...
+
+    def fetch(self, indices: Indices) -> Batch:
+        """These sequences, each a function of its number alone."""
+        ...
+
+
+class Score(NamedTuple):
+    """A sum over sequences or steps and what to divide it by, so that parts of a batch add up."""
+
+    total: Tensor
+    weight: Tensor | float
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """A task: its options are the fields of a subclass, which `slimrnn train NAME` shows as its own."""
+
+    name: ClassVar[str]
+    every_step: ClassVar[bool]  # an output at every step, or one after the last
+    monitor: ClassVar[str] = "loss"  # the score that says which net is best, ...
+    lower_is_better: ClassVar[bool] = True  # ... and in which direction
+    test_sets: ClassVar[Mapping[str, int]] = {"test": 10_000}  # beside "train" and "valid", with their default sizes
+
+    @property
+    @abstractmethod
+    def input_size(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def output_size(self) -> int: ...
+
+    @property
+    def baselines(self) -> dict[str, float]:
+        """Losses to compare with, by what reaches them: {"memoryless": 0.0204}."""
+        return {}
+
+    @abstractmethod
+    def samples(self, split: str, seed: int) -> Samples:
+        """The sequences of "train", "valid" or one of `test_sets`. No two splits share any."""
+
+    @abstractmethod
+    def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
+        """ "loss", whose gradient is followed, and whatever else is worth watching.
+
+        `output` is (T, B, O), or (B, O) where there is one output only."""
+
+    @classmethod
+    def papers(cls) -> tuple[PaperRow, ...]:
+        """Results of papers on this task, with the settings that should give them."""
+        return ()
+
+    def model(self, config: ModelConfig) -> nn.Module:
+        """The net: called as model(inputs, state, lengths), it returns the output and the state to go on from."""
+        from slimrnn.training.model import SequenceModel
+
+        return SequenceModel(self.input_size, self.output_size, config, every_step=self.every_step)

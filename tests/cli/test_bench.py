@@ -1,0 +1,31 @@
+"""`slimrnn bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_runs import complaint
+
+import slimrnn
+from slimrnn.cli import main
+
+SCRIPT = "import sys, pathlib; pathlib.Path('said').write_text(' '.join(sys.argv[1:])); sys.exit(7)"
+
+
+def test_arguments_and_exit_code_pass_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "src" / "slimrnn").mkdir(parents=True)
+    (tmp_path / "benchmarks" / "run.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slimrnn, "__file__", str(tmp_path / "src" / "slimrnn" / "__init__.py"))
+    assert main(["bench", "--only", "GRU", "--quick"]) == 7
+    assert (tmp_path / "said").read_text() == "--only GRU --quick"
+
+
+def test_installed_package_says_that_it_has_no_benchmarks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slimrnn, "__file__", str(tmp_path / "lib" / "site-packages" / "slimrnn" / "__init__.py"))
+    assert "not part of the installed package" in complaint(capsys, "bench", "--quick")

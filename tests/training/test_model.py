@@ -1,0 +1,87 @@
+"""The net that a configuration describes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from slimrnn import BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, Structure, UnitaryProduct
+from slimrnn.training import ConfigError, ModelConfig, SequenceModel
+from slimrnn.training.model import recurrent_parameters, structure_from
+
+NAMED: list[tuple[dict[str, Any], Structure]] = [
+    ({}, Dense()),
+    ({"structure": "diagonal"}, Diagonal()),
+    ({"structure": "low-rank", "rank": 3}, LowRank(3)),
+    ({"structure": "low-rank + diagonal", "rank": 3, "tied": True}, LowRank(3, tied=True) + Diagonal()),
+    ({"structure": "block-diagonal", "blocks": 4}, BlockDiagonal(4)),
+    ({"structure": "kronecker", "factors": (4, 2)}, Kronecker([4, 2])),
+    ({"structure": "kronecker"}, Kronecker([2, 2, 2])),
+    ({"structure": "full-unitary"}, FullUnitary()),
+    ({"structure": "unitary-product"}, UnitaryProduct()),
+]
+
+
+@pytest.mark.parametrize(("options", "structure"), NAMED)
+def test_names_stand_for_structures(options: dict[str, Any], structure: Structure) -> None:
+    assert structure_from(ModelConfig(hidden=8, **options)) == structure
+
+
+IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
+    ({"structure": "low-rnk"}, "got 'low-rnk'; did you mean 'low-rank'"),
+    ({"structure": "dense+"}, "expected structure from .* got ''"),
+    ({"input_structure": "sparse"}, "expected input_structure from"),
+    ({"structure": "low-rank"}, "expected rank with structure low-rank, got none"),
+    ({"structure": "low-rank", "rank": 9}, "expected a rank of at most 8 .* got 9"),
+    ({"structure": "block-diagonal"}, "expected blocks with structure block-diagonal"),
+    ({"structure": "kronecker", "hidden": 12}, "expected factors for kronecker, or hidden to be a power of two, got"),
+    ({"structure": "kronecker", "factors": (3, 2)}, "product is 8 x 8, got 6 x 6"),
+    ({"structure": "unitary-product"}, "expected a complex state"),
+    ({"rank": 3}, "expected rank only with low-rank, got rank 3 with dense"),
+    ({"factors": (4, 2)}, "expected factors only with kronecker"),
+    ({"cell": "gru", "peephole": True}, "expected peephole only with lstm, got peephole True with gru"),
+    ({"cell": "lstm", "reset": "before"}, "expected reset only with gru"),
+    ({"cell": "lstm", "nonlinearity": "relu"}, "expected nonlinearity only with rnn"),
+    ({"cell": "grru"}, "expected a cell of rnn, gru, lstm"),
+    ({"dropout": 0.5}, "expected at least 2 layers for dropout"),
+    ({"hidden": 0}, "expected hidden_size to be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), IMPOSSIBLE)
+def test_impossible_nets_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        SequenceModel(2, 1, ModelConfig(**{"hidden": 8, **options}), every_step=True)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_last_valid_step_is_read(bidirectional: bool) -> None:
+    """A sequence in a ragged batch has the output that it has alone."""
+    model = SequenceModel(2, 3, ModelConfig("gru", 8, bidirectional=bidirectional), every_step=False)
+    x, lengths = torch.randn(6, 4, 2), torch.tensor([6, 2, 1, 4])
+    output, _ = model(x, None, lengths)
+    assert output.shape == (4, 3)
+    for i, length in enumerate(lengths.tolist()):
+        alone, _ = model(x[:length, i : i + 1])
+        torch.testing.assert_close(output[i : i + 1], alone)
+
+
+def test_two_halves_with_the_state_are_the_whole() -> None:
+    model = SequenceModel(2, 3, ModelConfig("rnn", 8, "kronecker", nonlinearity="modrelu"), every_step=True)
+    x = torch.randn(6, 4, 2)
+    first, state = model(x[:2])
+    second, _ = model(x[2:], state)
+    torch.testing.assert_close(torch.cat([first, second]), model(x)[0])
+
+
+def test_recurrent_parameters_are_those_of_the_recurrent_matrices() -> None:
+    model = SequenceModel(2, 3, ModelConfig("lstm", 8, "low-rank+diagonal", rank=2, layers=2), every_step=True)
+    assert sum(p.numel() for p in recurrent_parameters(model)) == 2 * 4 * (2 * 8 * 2 + 8)
+
+
+def test_errors_are_config_errors_where_the_name_is_wrong() -> None:
+    with pytest.raises(ConfigError):
+        structure_from(ModelConfig(structure="blocks"))

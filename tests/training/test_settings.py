@@ -1,0 +1,110 @@
+"""Settings do what they say, and impossible ones are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from training_cases import EchoTask, first_indices, tiny
+
+from slimrnn.training import (
+    Config,
+    ConfigError,
+    ModelConfig,
+    OptimConfig,
+    Run,
+    SequenceModule,
+    TrainingError,
+    train,
+)
+from slimrnn.training.checks import build_model
+from slimrnn.training.files import read_tensors
+from slimrnn.training.model import recurrent_parameters
+
+
+def test_recurrent_rate_of_zero_leaves_the_matrices(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", optim=OptimConfig(lr=0.1, recurrent_rate=0, penalty=1.0))
+    final, _ = read_tensors(train(config, quiet=True).directory / "final.safetensors", "weights")
+    counts, model = Run(tmp_path / "run").record["parameters"], build_model(config)
+    assert counts["trainable"] == counts["total"] - counts["recurrent"]
+    recurrent = {id(p) for p in recurrent_parameters(model)}
+    for name, p in model.named_parameters():
+        assert torch.equal(final[name], p) == (id(p) in recurrent)
+
+
+def test_rows_stay_within_their_norm(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", model=ModelConfig("gru", 8, max_row_norm=0.5), optim=OptimConfig(lr=0.1))
+    model = build_model(config)
+    assert _largest_row(model) > 0.5
+    train(config, quiet=True)
+    model.load_state_dict(read_tensors(tmp_path / "run" / "final.safetensors", "weights")[0])
+    assert _largest_row(model) <= 0.5 + 1e-6
+
+
+def _largest_row(model: nn.Module) -> float:
+    return max(float(p.detach().norm(dim=-1).max()) for p in recurrent_parameters(model))
+
+
+def test_penalty_draws_factors_towards_unitarity(tmp_path: Path) -> None:
+    model = ModelConfig("gru", 8, "kronecker")
+    defects = []
+    for penalty in (0.0, 10.0):
+        config = tiny(tmp_path / str(penalty), model=model, optim=OptimConfig(lr=0.02, penalty=penalty))
+        train(config, quiet=True)
+        net: Any = build_model(config)
+        net.load_state_dict(read_tensors(tmp_path / str(penalty) / "final.safetensors", "weights")[0])
+        defects.append(float(net.rnn.penalty().detach()))
+    assert defects[1] < 0.1 * defects[0]
+
+
+def test_first_update_is_the_one_by_hand(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", optim=OptimConfig("sgd", 0.5, clip_value=1e-3, weight_decay=0.1), updates=1)
+    train(config, quiet=True)
+    final, _ = read_tensors(tmp_path / "run" / "final.safetensors", "weights")
+    model, batch = build_model(config), config.task.samples("train", 0).fetch(first_indices(5))
+    output, _ = model(batch.inputs, None, batch.lengths)
+    total, weight = config.task.scores(output, batch)["loss"]
+    (total / weight).backward()
+    for name, p in model.named_parameters():
+        assert p.grad is not None
+        gradient = p.grad.clamp(-1e-3, 1e-3) + 0.1 * p.detach()
+        torch.testing.assert_close(final[name], p.detach() - 0.5 * gradient)
+
+
+def test_random_numbers_and_threads_of_the_caller_are_left_alone(tmp_path: Path) -> None:
+    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    train(tiny(tmp_path / "run", updates=2, threads=2), quiet=True)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"updates": 0}, "expected updates to be at least 1, got 0"),
+    ({"batch_size": 2.5}, "expected batch_size to be an int, got 2.5"),
+    ({"workers": -1}, "expected workers to be at least 0"),
+    ({"bptt": 3, "model": ModelConfig("gru", 8, bidirectional=True)}, "expected bptt with one direction"),
+    ({"model": ModelConfig("gru", 8, "low-rank")}, "expected rank with structure low-rank"),
+    ({"model": ModelConfig("gru", 0)}, "expected hidden_size to be at least 1"),
+    ({"optim": OptimConfig(lr=-1)}, "expected lr to be positive, got -1"),
+    ({"optim": OptimConfig(momentum=0.9)}, "expected momentum only with rmsprop or sgd, got momentum 0.9 with adam"),
+    ({"optim": OptimConfig(schedule_every=5)}, "expected schedule_every only with step"),
+    ({"optim": OptimConfig(clip_norm=float("nan"))}, "expected clip_norm to be finite"),
+    ({"dtype": "float16"}, "expected dtype to be float32 or float64"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_impossible_settings_are_refused_before_any_work(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message) as error:
+        train(tiny(tmp_path / "run", **options))
+    assert not (tmp_path / "run").exists()
+    assert isinstance(error.value, TrainingError)
+    assert "\n" not in str(error.value)
+
+
+def test_module_checks_too() -> None:
+    with pytest.raises(ConfigError, match="expected updates"):
+        SequenceModule(Config(EchoTask(), updates=0))
