@@ -1,14 +1,12 @@
-// The C interface: checks, the choice of an instruction set, and one thread per slice of the batch.
+// The C interface: checks, the choice of an instruction set, and one slice of the batch per thread.
 #include "kernels.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <new>
-#include <system_error>
-#include <thread>
 #include <vector>
 #ifdef __linux__
 #include <sys/mman.h>
@@ -17,6 +15,7 @@
 namespace {
 
 using slimrnn::Kernels;
+using slimrnn::share;
 
 bool runs_here(const Kernels *k) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -49,28 +48,6 @@ std::atomic<const Kernels *> chosen{nullptr};
 const Kernels *kernels() {
     const Kernels *k = chosen.load();
     return k ? k : all().front();
-}
-
-// Runs work(first, count) on slices of 0 … total-1, one per thread; the first failure is the result.
-int share(int64_t total, int threads, const std::function<int(int, int64_t, int64_t)> &work) {
-    threads = int(std::max<int64_t>(1, std::min<int64_t>(threads, total)));
-    std::vector<int> status(size_t(threads), SLIMRNN_OK);
-    std::vector<std::thread> others;
-    auto slice = [&](int k) {
-        int64_t from = total * k / threads, to = total * (k + 1) / threads;
-        status[size_t(k)] = work(k, from, to - from);
-    };
-    int started = 1;
-    try {
-        for (; started < threads; started++) others.emplace_back(slice, started);
-    } catch (const std::system_error &) {
-        for (int k = started; k < threads; k++) slice(k);  // no more threads to be had: do it here
-    }
-    slice(0);
-    for (auto &t : others) t.join();
-    for (int s : status)
-        if (s) return s;
-    return SLIMRNN_OK;
 }
 
 // Fresh memory costs a page fault for every 4 KiB that is first written; in large pages, a few for the whole tensor.
