@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint bench sanitize clean help
 
 help:
-	@echo "make demo    train two small nets side by side, print a table, save a plot (about a minute)"
+	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    ruff and mypy only"
 	@echo "make bench   our layers and torch.nn's side by side"
@@ -19,7 +19,7 @@ help:
 	@touch $@
 
 demo: .venv/ready
-	$(BIN)/python examples/adding.py
+	$(BIN)/python examples/copy_memory.py
 
 test: lint
 	$(BIN)/python -m pytest

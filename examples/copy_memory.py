@@ -26,7 +26,7 @@ NETS = {
 }
 
 
-def main(length: int = 1000, updates: int = 400, seed: int = 1, out: Path = Path("out/demo")) -> None:
+def main(length: int = 1000, updates: int = 500, seed: int = 0, out: Path = Path("out/demo")) -> None:
     """Train the three nets, then print a table and save a plot.
 
     Args:
@@ -54,8 +54,10 @@ def main(length: int = 1000, updates: int = 400, seed: int = 1, out: Path = Path
             tensorboard=False,
         )
         print(f"{name}, {updates} updates")
-        train(config)
+        result = train(config)
         contestants.append(Contestant(name, Run(directory)))
+        if result.ended == "interrupted":
+            break
     print(f"\n{comparison_table(contestants)}\n")
     plot = out / "copy-memory.png"
     subtitle = f"after {length:,} blank steps; all nets see the same data"

@@ -17,4 +17,4 @@ def test_every_command_has_a_section() -> None:
 
 def test_examples_use_commands_that_exist() -> None:
     examples = re.findall(r"^\$ slimrnn (.*)$", PAGE, re.MULTILINE)
-    assert {shlex.split(example)[0] for example in examples} == set(COMMANDS)
+    assert {shlex.split(example)[0] for example in examples} - {"--help"} == set(COMMANDS)

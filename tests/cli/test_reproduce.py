@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,6 @@ import pytest
 from cli_runs import complaint
 
 from slimrnn.cli import main
-from slimrnn.cli.locking import locked
 from slimrnn.tasks import CopyTask, registry
 from slimrnn.training import Config, ModelConfig, OptimConfig
 from slimrnn.training.paper import PaperRow
@@ -121,9 +122,20 @@ def test_row_without_a_number_is_only_measured(capsys: Capture) -> None:
 
 def test_list_knows_all_states(capsys: Capture) -> None:
     assert set(states(capsys).values()) == {"not run", "needs task oracle"}
-    with locked(Path("runs/reproduce/easy")):
+
+
+def test_run_that_another_process_works_on(capsys: Capture) -> None:
+    assert main(["reproduce", "easy", "--budget", "0.001s"]) == 3
+    capsys.readouterr()
+    hold = "from pathlib import Path; from slimrnn.training.locking import locked\n"
+    hold += "with locked(Path('runs/reproduce/easy')): print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
         assert states(capsys)["easy"].startswith("running")
         assert "another process" in complaint(capsys, "reproduce", "easy")
+        other.communicate(b"\n")
+    assert states(capsys)["easy"].startswith("unfinished")
 
 
 def test_seeds_have_runs_of_their_own(capsys: Capture) -> None:

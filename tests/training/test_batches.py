@@ -60,6 +60,7 @@ def test_processes_share_a_batch(world: int, bptt: int | None) -> None:
             torch.testing.assert_close(parts[rank][k].targets, batch.targets[:, rank::world])
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # from Python 3.12 on
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(("bptt", "done"), [(None, 0), (None, 7), (5, 3), (5, 7), (5, 8)])
 def test_restored_batches_go_on(bptt: int | None, done: int, workers: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
-from training_cases import file_size_limit, tiny
+from training_cases import EchoTask, file_size_limit, tiny
 
-from slimrnn.training import CheckpointError, RunDirectoryError
+from slimrnn.training import CheckpointError, OptimConfig, RunDirectoryError
 from slimrnn.training.checkpoints import (
     SafetensorsIO,
     checkpoint_path,
@@ -177,3 +177,16 @@ def test_fingerprint_is_of_what_a_checkpoint_depends_on() -> None:
     same = replace(config, out=Path("elsewhere"), devices=2, workers=3, updates=50)
     assert fingerprint(same) == fingerprint(config)
     assert fingerprint(replace(config, seed=1)) != fingerprint(config)
+    assert fingerprint(replace(config, task=EchoTask(13))) != fingerprint(config)
+
+
+def test_fingerprint_outlives_the_addition_of_settings() -> None:
+    """One at its default is as good as none."""
+
+    @dataclass(frozen=True)
+    class Optim(OptimConfig):
+        invented_later: float = 0.5
+
+    optim = OptimConfig(lr=1e-2)
+    assert fingerprint(tiny(optim=Optim(lr=1e-2))) == fingerprint(tiny(optim=optim))
+    assert fingerprint(tiny(optim=Optim(lr=1e-2, invented_later=1.0))) != fingerprint(tiny(optim=optim))

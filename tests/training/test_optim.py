@@ -11,15 +11,8 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from slimrnn.training import ModelConfig, OptimConfig, SequenceModel
 from slimrnn.training.model import recurrent_parameters
-from slimrnn.training.optim import (
-    Rate,
-    RMSprop,
-    build_optimizer,
-    clip_gradients_,
-    freeze_recurrent_,
-    gradient_norm,
-    refresh_rate_,
-)
+from slimrnn.training.optim import RMSprop, build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
+from slimrnn.training.rates import Rate, refresh_rate_
 
 
 def _parameter(seed: int = 0) -> nn.Parameter:
@@ -44,16 +37,30 @@ def test_rmsprop_from_zero_is_torchs(momentum: float) -> None:
     assert torch.equal(ours, torchs)
 
 
-def test_rmsprop_starts_where_it_is_told() -> None:
+@pytest.mark.parametrize("eps_inside", [False, True])
+def test_rmsprop_starts_where_it_is_told(eps_inside: bool) -> None:
     p = _parameter()
-    optimizer = RMSprop([p], lr=0.1, alpha=0.9, eps=1e-8, accumulator_start=1e-3)
+    optimizer = RMSprop([p], lr=0.1, alpha=0.9, eps=1e-2, accumulator_start=1e-3, eps_inside=eps_inside)
     weight, mean = p.detach().clone(), torch.full_like(p, 1e-3)
     for step in range(5):
         p.grad = _gradient(step)
         optimizer.step()
         mean = 0.9 * mean + 0.1 * _gradient(step) ** 2
-        weight = weight - 0.1 * _gradient(step) / (mean.sqrt() + 1e-8)
+        weight = weight - 0.1 * _gradient(step) / ((mean + 1e-2).sqrt() if eps_inside else mean.sqrt() + 1e-2)
     torch.testing.assert_close(p.detach(), weight)
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.5}, {"weight_decay": 0.1}])
+def test_where_eps_is_makes_no_difference_when_it_is_zero(options: dict[str, float]) -> None:
+    results = []
+    for inside in (False, True):
+        p = _parameter()
+        optimizer = RMSprop([p], lr=0.1, alpha=0.9, eps=0.0, accumulator_start=1e-3, eps_inside=inside, **options)
+        for step in range(5):
+            p.grad = _gradient(step)
+            optimizer.step()
+        results.append(p.detach())
+    torch.testing.assert_close(*results)
 
 
 def test_recurrent_matrices_have_a_rate_of_their_own() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -34,7 +35,8 @@ def test_torchrun_goes_on_where_one_process_stopped(one: Result, tmp_path: Path)
     stopped = train(replace(UNEVEN, out=tmp_path / "stopped"), budget=0, quiet=True)
     assert (stopped.ended, stopped.updates) == ("budget", 1)  # with a state to carry over to the second update
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
-    subprocess.run([*command, training_cases.__file__, "resume", stopped.directory], check=True, timeout=120)
+    script = [training_cases.__file__, "resume", str(stopped.directory)]
+    subprocess.run([*command, *script], check=True, timeout=120, env=os.environ | {"PYTHONFAULTHANDLER": "1"})
     _assert_same_curve(stopped.directory, one.directory)
     assert Run(stopped.directory).status == "finished"
 

@@ -13,13 +13,13 @@ from tyro.conf import Positional
 
 from slimrnn.cli.duration import Budget, seconds
 from slimrnn.cli.errors import UsageError
-from slimrnn.cli.locking import locked
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import number, table
 from slimrnn.cli.verdict import Verdict, judge, run_directory
 from slimrnn.tasks import find_row, paper_rows
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
+from slimrnn.training.locking import is_locked
 from slimrnn.training.paper import PaperRow
 from slimrnn.training.plots import describe_model, describe_task
 from slimrnn.training.progress import in_words
@@ -101,14 +101,15 @@ def _train(row: PaperRow, options: Options, command: str, deadline: float | None
     directory = run_directory(options.out, row, options.seed)
     config = replace(row.config, seed=options.seed, threads=options.threads, out=directory)
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
-    with locked(directory):
-        print(f"{row.name}: {describe_model(plain(config.model))}")
-        print(f"{describe_task(plain(config.task))}, up to {config.updates:,} updates")
-        print(f"{row.paper}: {row.claim}")
-        print(f"{row.note}\n" if row.note else "")
-        if (directory / "run.json").exists():
-            return resume(directory, config, left)
-        return train(config, command, left)
+    if is_locked(directory):
+        raise UsageError(f"expected a run that nobody works on, got {directory}, which another process is training")
+    print(f"{row.name}: {describe_model(plain(config.model))}")
+    print(f"{describe_task(plain(config.task))}, up to {config.updates:,} updates")
+    print(f"{row.paper}: {row.claim}")
+    print(f"{row.note}\n" if row.note else "")
+    if (directory / "run.json").exists():
+        return resume(directory, config, left)
+    return train(config, command, left)
 
 
 def _report(row: PaperRow, verdict: Verdict, run: Run, result: Result) -> str:

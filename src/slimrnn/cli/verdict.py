@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from slimrnn.cli.locking import is_locked
 from slimrnn.tasks import find_row
+from slimrnn.training.locking import is_locked
 from slimrnn.training.paper import PaperRow
 from slimrnn.training.record import Run
 
@@ -37,7 +37,7 @@ def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
     """From the run of a row, and from that of the row it is compared with."""
     directory = run_directory(runs, row, seed)
     if not (directory / "run.json").exists():
-        return Verdict("running" if is_locked(directory) else "not run")
+        return Verdict("not run")
     run = Run(directory)
     updates = [int(update) for update in run.curve.get("update", [])]
     scores = run.curve.get(f"{row.split}/{row.score}", [])

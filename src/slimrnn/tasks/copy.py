@@ -161,8 +161,7 @@ def _low_rank_paper() -> list[PaperRow]:
     model = ModelConfig(
         "gru", 128, "low-rank+diagonal", rank=50, reset="before", update_bias=4.0, learn_initial_state=True
     )
-    # The authors have √(v + 1e-8) where torch has √v + eps.
-    optim = OptimConfig("rmsprop", accumulator_start=1e-3, eps=1e-4, clip_norm=1.0)
+    optim = OptimConfig("rmsprop", accumulator_start=1e-3, eps_inside=True, clip_norm=1.0)
     rows = []
     for name, task, updates, claimed, log in (
         ("500", CopyTask(500), 35_000, "35,000", ()),

@@ -16,7 +16,12 @@ from slimrnn.training.task import Task
 
 COUNTS = ("updates", "batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
 OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "threads")
-OF_OPTIMIZER = {"decay": ("rmsprop",), "accumulator_start": ("rmsprop",), "momentum": ("rmsprop", "sgd")}
+OF_OPTIMIZER = {
+    "decay": ("rmsprop",),
+    "accumulator_start": ("rmsprop",),
+    "eps_inside": ("rmsprop",),
+    "momentum": ("rmsprop", "sgd"),
+}
 OF_SCHEDULE = {
     "schedule_every": ("step",),
     "schedule_patience": ("plateau",),

@@ -68,6 +68,8 @@ class OptimConfig:
     momentum: float = 0.0
     """rmsprop, sgd"""
     eps: float = 1e-8
+    eps_inside: bool = False
+    """rmsprop: divide by √(v + eps), as the low-rank authors do, instead of √v + eps"""
     weight_decay: float = 0.0
     recurrent_rate: float = 1.0
     """factor on the learning rate of the recurrent matrices; 0 leaves them as they began"""

@@ -32,7 +32,10 @@ from slimrnn.training.plots import plot_run
 from slimrnn.training.progress import Progress
 from slimrnn.training.record import Result, Run, Scores, fingerprint, plain
 
-REMARKS = (r"`isinstance\(treespec, LeafSpec\)` is deprecated",)  # on Lightning's code, not on ours or the user's
+REMARKS = (  # on what Lightning and torch's loader do
+    r"`isinstance\(treespec, LeafSpec\)` is deprecated",
+    r"This process \(pid=\d+\) is multi-threaded, use of fork\(\)",
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def work(job: Job) -> Result:
             shared = [result]
             torch.distributed.broadcast_object_list(shared)
             result = shared[0]
+            torch.distributed.barrier()  # so that none leaves while another still listens
+            torch.distributed.destroy_process_group()
     assert result is not None
     return result
 
@@ -89,6 +94,9 @@ def _fit(config: Config, place: Place, conductor: Conductor, module: SequenceMod
     except SystemExit:  # what Lightning makes of a second Ctrl-C
         _note_failure(conductor, "interrupted")
         raise KeyboardInterrupt from None
+    except RunDirectoryError as error:
+        _note_failure(conductor, f"failed: {error}")
+        raise RunDirectoryError(f"{error}; to go on when that is mended: slimrnn resume {config.out}") from None
     except Exception as error:
         _note_failure(conductor, f"failed: {error}")
         raise

@@ -18,14 +18,8 @@ from slimrnn.training.config import Config
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.evaluation import EvaluationBatches, Totals
 from slimrnn.training.model import learned_initial_states, recurrent_layers
-from slimrnn.training.optim import (
-    Rate,
-    build_optimizer,
-    clip_gradients_,
-    freeze_recurrent_,
-    gradient_norm,
-    refresh_rate_,
-)
+from slimrnn.training.optim import build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
+from slimrnn.training.rates import Rate, refresh_rate_
 from slimrnn.training.recovery import GoodState, is_finite
 from slimrnn.training.state import detached, of_all_processes, of_one_process
 from slimrnn.training.task import Batch

@@ -1,9 +1,8 @@
-"""Optimizers, the learning rate over time, and gradients that must be finite and not too long."""
+"""Optimizers, and gradients that must be finite and not too long."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,12 +14,16 @@ from slimrnn.training.model import recurrent_parameters
 
 
 class RMSprop(torch.optim.RMSprop):
-    """torch's, whose running mean of squared gradients starts at a chosen value instead of zero.
+    """torch's, whose running mean v of squared gradients starts at a chosen value instead of zero.
 
-    From zero, the first update of a parameter has a length of lr/√(1 − decay) however small its gradient is."""
+    From zero, the first update of a parameter has a length of lr/√(1 − decay) however small its gradient is. With
+    `eps_inside` the step is divided by √(v + eps), as the low-rank authors do, and not by √v + eps."""
 
-    def __init__(self, params: Any, lr: float = 1e-2, *, accumulator_start: float = 0.0, **options: Any) -> None:
+    def __init__(
+        self, params: Any, lr: float = 1e-2, *, accumulator_start: float = 0.0, eps_inside: bool = False, **options: Any
+    ) -> None:
         super().__init__(params, lr=lr, **options)
+        self.eps_inside = eps_inside
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p] = {"step": torch.zeros(()), "square_avg": torch.full_like(p, accumulator_start)}
@@ -28,6 +31,32 @@ class RMSprop(torch.optim.RMSprop):
                     self.state[p]["momentum_buffer"] = torch.zeros_like(p)
                 if group["centered"]:
                     self.state[p]["grad_avg"] = torch.zeros_like(p)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
+        """One update."""
+        if not self.eps_inside:
+            return super().step(closure)
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._step_inside(p, p.grad, group)
+        return loss
+
+    def _step_inside(self, p: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[p]
+        state["step"] += 1
+        if group["weight_decay"]:
+            gradient = gradient.add(p, alpha=group["weight_decay"])
+        mean = state["square_avg"].mul_(group["alpha"]).addcmul_(gradient, gradient, value=1 - group["alpha"])
+        step = gradient / (mean + group["eps"]).sqrt_()
+        if group["momentum"] > 0:
+            step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
+        p.add_(step, alpha=-group["lr"])
 
 
 def freeze_recurrent_(model: nn.Module) -> None:
@@ -56,6 +85,7 @@ def build_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.Optimiz
                 momentum=optim.momentum,
                 weight_decay=optim.weight_decay,
                 accumulator_start=optim.accumulator_start,
+                eps_inside=optim.eps_inside,
             )
         case "adam":
             return torch.optim.Adam(filled, lr=optim.lr, eps=optim.eps, weight_decay=optim.weight_decay, fused=fused)
@@ -67,46 +97,6 @@ def build_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.Optimiz
             return torch.optim.SGD(
                 filled, lr=optim.lr, momentum=optim.momentum, weight_decay=optim.weight_decay, fused=fused
             )
-
-
-class Rate:
-    """The factor on the learning rate at each update: a schedule, times a scale that falls with every plateau and
-    every recovery. Called with the number of updates done; LambdaLR saves its attributes in checkpoints."""
-
-    def __init__(self, optim: OptimConfig, updates: int, lower_is_better: bool = True) -> None:
-        self.schedule: str = optim.schedule
-        self.every, self.patience, self.factor = optim.schedule_every, optim.schedule_patience, optim.schedule_factor
-        self.updates, self.sign = updates, 1 if lower_is_better else -1
-        self.scale, self.best, self.waited = 1.0, math.inf, 0
-
-    def __call__(self, update: int) -> float:
-        if self.schedule == "cosine":
-            return self.scale * (1 + math.cos(math.pi * min(update / self.updates, 1))) / 2
-        if self.schedule == "step":
-            return self.scale * float(self.factor ** (update // self.every))
-        return self.scale
-
-    def observe(self, score: float) -> None:
-        """A plateau schedule waits until `patience` scores in a row were no gain, then reduces the rate."""
-        if self.schedule != "plateau":
-            return
-        self.waited += 1
-        if self.sign * score < self.best:
-            self.best, self.waited = self.sign * score, 0
-        if self.waited >= self.patience:
-            self.scale *= self.factor
-            self.waited = 0
-
-    def halve(self) -> None:
-        self.scale /= 2
-
-
-def refresh_rate_(scheduler: torch.optim.lr_scheduler.LambdaLR) -> None:
-    """Let a changed scale hold from the next update on."""
-    for group, base, factor in zip(
-        scheduler.optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True
-    ):
-        group["lr"] = base * factor(scheduler.last_epoch)
 
 
 def gradient_norm(gradients: Sequence[Tensor]) -> Tensor:

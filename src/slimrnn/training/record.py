@@ -93,9 +93,9 @@ class Run:
 
     def check_continues(self, config: Config) -> None:
         """Refuse settings other than those the run began with."""
-        now = plain(config)
-        differing = [name for name in now if name not in FREE and now[name] != self.config.get(name)]
-        if differing:
+        if self.record.get("fingerprint") not in (None, fingerprint(config)):
+            now = plain(config)
+            differing = [name for name in now if name not in FREE and now[name] != self.config.get(name)]
             raise ConfigError(
                 f"expected the settings that {self.directory} began with, got other {', '.join(differing)}"
             )
@@ -112,6 +112,7 @@ def start_record(directory: Path, config: Config, model: nn.Module, command: str
         command=command or shlex.join(sys.orig_argv),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         config=plain(config),
+        fingerprint=fingerprint(config),
         seed=config.seed,
         parameters=_parameters(model),
         versions={
@@ -138,9 +139,21 @@ def plain(value: Any) -> Any:
 
 
 def fingerprint(config: Config) -> str:
-    """Of the settings that a checkpoint depends on."""
-    kept = {name: value for name, value in plain(config).items() if name not in FREE}
+    """Of the settings that a checkpoint depends on; one that is at its default counts as if it did not exist, so that
+    runs outlive the addition of settings."""
+    kept = {name: value for name, value in _changed(config).items() if name not in FREE}
     return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _changed(settings: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": settings.name} if isinstance(settings, Task) else {}
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if is_dataclass(value):
+            found[field.name] = _changed(value)
+        elif value != field.default:
+            found[field.name] = plain(value)
+    return found
 
 
 def _parameters(model: nn.Module) -> dict[str, Any]:
