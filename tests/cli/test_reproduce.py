@@ -125,17 +125,17 @@ def test_list_knows_all_states(capsys: Capture) -> None:
 
 
 def test_run_that_another_process_works_on(capsys: Capture) -> None:
-    assert main(["reproduce", "easy", "--budget", "0.001s"]) == 3
+    assert main(["reproduce", "stays", "--budget", "0.001s"]) == 3
     capsys.readouterr()
     hold = "from pathlib import Path; from slimrnn.training.locking import locked\n"
-    hold += "with locked(Path('runs/reproduce/easy')): print(flush=True); input()"
+    hold += "with locked(Path('runs/reproduce/stays')): print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        assert states(capsys)["easy"].startswith("running")
-        assert "another process" in complaint(capsys, "reproduce", "easy")
+        assert states(capsys)["stays"].startswith("running")
+        assert "another process" in complaint(capsys, "reproduce", "stays")
         other.communicate(b"\n")
-    assert states(capsys)["easy"].startswith("unfinished")
+    assert states(capsys)["stays"].startswith("unfinished")
 
 
 def test_seeds_have_runs_of_their_own(capsys: Capture) -> None:
