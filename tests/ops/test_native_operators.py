@@ -71,6 +71,19 @@ def leaf(t: Tensor, wants_gradient: bool) -> Tensor:
     return t.detach().clone().requires_grad_(wants_gradient and t.is_floating_point())
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_operator_is_what_runs_without_it(sample: str) -> None:
+    cell, structure, options, call = SAMPLES[sample]
+    layer = on("native", build(cell, structure, **options))
+    x, state = numbers(4, 3, INPUT), start(layer)
+    how = (call.get("lengths_B"), call.get("reverse", False))
+    without = differentiate(layer, x, state, *how)
+    with Record() as record:
+        found = differentiate(layer, x, state, *how)
+    assert record.calls.keys() == {"scan", "scan_backward"}
+    compare(found, without, 0.0)
+
+
 # --- torch.compile --------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from slimrnn._fields import pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES
-from slimrnn.ops.operators import Definition, calling, transformed
+from slimrnn.ops.eager import EagerScan, nobody_is_watching
+from slimrnn.ops.operators import Definition, calling, run_forward, transformed
 from slimrnn.ops.terms import NativeTerm, Plan
 
 
@@ -37,13 +38,20 @@ def scan(
     start = torch.stack([pairs_flat(part) for part in state])
     tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
     keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    calling.definition = definition if keep else None
-    try:
-        out, last, _, _ = torch.ops.slimrnn.scan(
-            x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep
+    if not nobody_is_watching(tensors):
+        calling.definition = definition if keep else None
+        try:
+            out, last, *_ = torch.ops.slimrnn.scan(
+                x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep
+            )
+        finally:
+            calling.definition = None
+    elif keep:
+        out, last = EagerScan.apply(  # type: ignore[no-untyped-call]
+            x, u, bias, start, own, mask_BH, lengths_B, plan, reverse, definition, *weights
         )
-    finally:
-        calling.definition = None
+    else:
+        out, last, *_ = run_forward(x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep)
     if pairs:
         last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
     return out, tuple(last.unbind(0))

@@ -46,8 +46,7 @@ def transformed(*tensors: Tensor) -> bool:
     return any(FUNCTORCH.is_legacy_batchedtensor(t) for t in tensors) if tensors else False  # is_grads_batched
 
 
-@torch.library.custom_op("slimrnn::scan", mutates_args=())
-def _scan(
+def run_forward(
     x: Tensor,
     u: Tensor | None,
     bias: Tensor | None,
@@ -69,6 +68,9 @@ def _scan(
     call.point(state_history=states if states.numel() else None)
     call.run("slimrnn_forward")
     return out, last, gates, states
+
+
+_scan = torch.library.custom_op("slimrnn::scan", run_forward, mutates_args=())
 
 
 @_scan.register_fake
@@ -97,8 +99,7 @@ def _results(x: Tensor, u: Tensor | None, state: Tensor, keep: bool) -> tuple[Te
     return out, x.new_empty(count, batch, width), gates, states
 
 
-@torch.library.custom_op("slimrnn::scan_backward", mutates_args=())
-def _scan_backward(
+def run_backward(
     d_out: Tensor,
     d_last: Tensor,
     out: Tensor,
@@ -132,6 +133,9 @@ def _scan_backward(
     call.point(d_bias=d_bias if bias is not None else None, d_own=d_own if own is not None else None)
     call.run("slimrnn_backward")
     return found
+
+
+_scan_backward = torch.library.custom_op("slimrnn::scan_backward", run_backward, mutates_args=())
 
 
 @_scan_backward.register_fake
@@ -176,10 +180,11 @@ def _gradients(
     ]
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...], definition: Definition | None) -> None:
+    """Keep what `differentiate` needs, of the operator's inputs and outputs."""
     x, u, bias, state, weights, own, mask, lengths, ctx.plan, ctx.reverse, _ = inputs
     ctx.set_materialize_grads(False)  # nobody differentiates the history: no zeros for it
-    ctx.definition = calling.definition
+    ctx.definition = definition
     out, _, gates, states = output
     optional = [u, bias, own, mask, lengths]
     ctx.present = [t is not None for t in optional]
@@ -189,7 +194,10 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.save_for_backward(kept, out, gates, states, state, *weights, *(t for t in optional if t is not None))
 
 
-def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
+def differentiate(
+    ctx: Any, backward: Callable[..., Any], d_out: Tensor | None, d_last: Tensor | None
+) -> tuple[Any, ...]:
+    """Gradients of the operator's inputs; `backward` is run_backward or its operator."""
     x, out, gates, states, state, *rest = ctx.saved_tensors
     weights, others = rest[: ctx.weights], iter(rest[ctx.weights :])
     u, bias, own, mask, lengths = (next(others) if present else None for present in ctx.present)
@@ -199,7 +207,7 @@ def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Te
         inputs = [x, u, bias, state, own, *weights]
         d = _differentiate_again(ctx, inputs, mask, lengths, d_out, d_last)
         return d[0], d[1], d[2], d[3], d[5:], d[4], None, None, None, None, None
-    d_wx, d_u, d_bias, d_own, d_state, *d_weights = torch.ops.slimrnn.scan_backward(
+    d_wx, d_u, d_bias, d_own, d_state, *d_weights = backward(
         *(d_out, d_last, out, gates, states, x, u, bias, state, weights, own, mask, lengths),
         *(ctx.plan, ctx.reverse, ctx.needs_input_grad[0]),
     )
@@ -222,6 +230,14 @@ def _differentiate_again(
     wanted = [t for t in inputs if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))
     return [next(found) if t is not None and t.requires_grad else None for t in inputs]
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    save(ctx, inputs, output, calling.definition)
+
+
+def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
+    return differentiate(ctx, torch.ops.slimrnn.scan_backward, d_out, d_last)
 
 
 _scan.register_autograd(_differentiate, setup_context=_save)
