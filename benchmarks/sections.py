@@ -185,8 +185,35 @@ def _met(reached: bool, options: Options) -> str | None:
     return None if options.quick else "yes" if reached else "no"
 
 
+def engine(options: Options) -> Iterator[Table]:
+    """What the training engine adds to an update."""
+    from engine import SIZES, in_a_bare_loop, settings, with_engine  # Lightning takes seconds to import
+
+    threads, records = options.threads[0], list[Record]()
+    torch.set_num_threads(threads)
+    for length, hidden, updates in SIZES:
+        config = settings(length, hidden, updates // 10 if options.quick else updates)
+        rounds = []
+        for count in range(1 if options.quick else 5):
+            tell(f"engine, T={length}: round {count + 1}")
+            rounds.append((with_engine(config), in_a_bare_loop(config)))
+        tell()
+        ours, loop = (1e6 * min(times) for times in zip(*rounds, strict=True))
+        record: Record = {"T": length, "n": hidden, "bare loop µs": loop, "engine µs": ours}
+        records.append(record | {"added µs": ours - loop, "engine / loop": ours / loop})
+    title = f"an update of a low-rank GRU on the adding problem (B=20), {_threads(threads)}"
+    yield Table(title, records, facts={"threads": threads})
+
+
 def _threads(count: int) -> str:
     return f"{count} thread{'s' if count > 1 else ''}"
 
 
-SECTIONS = {"table": table, "step": step, "memory": memory, "scaling": scaling, "crossover": crossover}
+SECTIONS = {
+    "table": table,
+    "step": step,
+    "memory": memory,
+    "scaling": scaling,
+    "crossover": crossover,
+    "engine": engine,
+}

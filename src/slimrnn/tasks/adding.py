@@ -129,7 +129,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
     rival = Config(
         AddingTask(length),
         optim=OptimConfig("rmsprop"),
-        updates=12_000,
+        updates=20_000,
         train_size=100_000,
         eval_every=500,
         checkpoint_every=500,
