@@ -19,10 +19,10 @@ from slimrnn.training import Config, ModelConfig, OptimConfig, Run, train
 NETS = {
     "KRU": (
         ModelConfig("rnn", 128, "kronecker", factors=(2,) * 7, nonlinearity="modrelu"),
-        OptimConfig("rmsprop", recurrent_rate=0.0),
+        OptimConfig("rmsprop", recurrent_rate=0.0, clip_norm=1.0),
     ),
-    "LSTM": (ModelConfig("lstm", 128), OptimConfig("rmsprop")),
-    "GRU": (ModelConfig("gru", 128), OptimConfig("rmsprop")),
+    "LSTM": (ModelConfig("lstm", 128), OptimConfig("rmsprop", clip_norm=1.0)),
+    "GRU": (ModelConfig("gru", 128), OptimConfig("rmsprop", clip_norm=1.0)),
 }
 
 

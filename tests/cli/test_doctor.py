@@ -26,12 +26,14 @@ def test_doctor_tells_versions_and_backend(capsys: pytest.CaptureFixture[str]) -
 
 def test_doctor_lists_data(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SLIMRNN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert facts(capsys)["data"].startswith(f"none in {tmp_path / 'cache' / 'slimrnn' / 'data'}: ")
     assert "set SLIMRNN_DATA" in facts(capsys)["data"]
     (tmp_path / "mnist").mkdir()
     (tmp_path / "ptb.txt").touch()
     monkeypatch.setenv("SLIMRNN_DATA", str(tmp_path))
     assert facts(capsys)["data"] == f"{tmp_path}: mnist/, ptb.txt"
-    monkeypatch.setenv("SLIMRNN_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("SLIMRNN_DATA", str(tmp_path / "ptb.txt"))
     assert "not a directory" in facts(capsys)["data"]
 
 

@@ -13,8 +13,10 @@ import pytest
 from cli_runs import TINY, complaint, trained
 
 from slimrnn.cli import main
+from slimrnn.tasks import TASKS
 
 Capture = pytest.CaptureFixture[str]
+NAMES = ", ".join(TASKS)
 
 
 def record(directory: Path) -> Any:
@@ -85,8 +87,8 @@ def test_bad_files_are_refused(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "expected a task (copy, word-copy, adding) or --config FILE after slimrnn train, got none"),
-        ("coppy", "expected a task of copy, word-copy, adding, got 'coppy'; did you mean 'copy'?"),
+        ("", f"expected a task ({NAMES}) or --config FILE after slimrnn train, got none"),
+        ("coppy", f"expected a task of {NAMES}, got 'coppy'; did you mean 'copy'?"),
         ("copy --length -3", "expected length to be at least 1, got -3"),
         ("copy --lenght 3", "expected options of slimrnn train copy, got --lenght; did you mean --length?"),
         ("copy --model.rnk 3", "got --model.rnk; did you mean --model.rank?"),
@@ -151,6 +153,8 @@ def test_resume_extends_a_run_as_if_it_had_been_longer(tmp_path: Path) -> None:
     longer = curve(trained(tmp_path / "long", "--updates", "10"))
     short = trained(tmp_path / "short")
     assert main(["resume", str(short), "--updates", "10"]) == 0
+    assert record(short)["resumed_by"] == [f"slimrnn resume {short} --updates 10"]
+    assert record(short)["config"]["updates"] == 10
     seconds = longer[0].index("seconds")
     assert [row[:seconds] + row[seconds + 1 :] for row in curve(short)] == [
         row[:seconds] + row[seconds + 1 :] for row in longer

@@ -14,10 +14,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slimrnn.tasks import AddingTask, CopyTask, WordCopyTask, config_from_dict, config_to_dict
+from slimrnn.tasks import AddingTask, CopyTask, WordCopyTask, config_from_dict, config_to_dict, registry
 from slimrnn.training import Config, ModelConfig, OptimConfig, Task
 from slimrnn.training.errors import ConfigError
 
+NAMES = ", ".join(registry.TASKS)
 COUNTS = st.integers(1, 10**6)
 TASKS = st.one_of(
     st.builds(CopyTask, COUNTS, COUNTS, COUNTS, st.booleans(), st.booleans()),
@@ -77,11 +78,11 @@ def test_what_is_left_out_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"task": {"name": "coppy"}}, "expected a task of copy, word-copy, adding, got 'coppy'; did you mean 'copy'?"),
-        ({"task": {"name": ["copy"]}}, "expected a task of copy, word-copy, adding, got ['copy']"),
+        ({"task": {"name": "coppy"}}, f"expected a task of {NAMES}, got 'coppy'; did you mean 'copy'?"),
+        ({"task": {"name": ["copy"]}}, f"expected a task of {NAMES}, got ['copy']"),
         (
             {"task": "copy"},
-            "expected task to be a dict with the name of a task (copy, word-copy, adding), got 'copy'",
+            f"expected task to be a dict with the name of a task ({NAMES}), got 'copy'",
         ),
         (
             {"task": {"name": "adding", "lenght": 5}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import fields
 from itertools import islice
 from typing import Any
@@ -115,3 +116,12 @@ def test_one_output_only() -> None:
     parts = [_batches(AddingTask(6), rank=rank, world=2)[1] for rank in range(2)]
     whole = _batches(AddingTask(6))[1]
     torch.testing.assert_close(parts[1].targets, whole.targets[1::2])
+
+
+def test_workers_outlive_what_ends_the_job() -> None:
+    """A scheduler sends SIGTERM to all of its processes; the one that trains finishes its update."""
+    batches = iter(_batches(workers=1, updates=40))
+    next(batches)
+    (worker,) = multiprocessing.active_children()
+    worker.terminate()
+    assert len(list(batches)) == 39

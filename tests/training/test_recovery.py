@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 from training_cases import EchoTask, tiny
 
 from slimrnn.training import OptimConfig, Run, TrainingDiverged, train
 from slimrnn.training.files import read_tensors
+from slimrnn.training.recovery import GoodState, is_finite
 
 
 def test_nan_leads_back_at_half_the_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,6 +52,35 @@ def test_infinite_weights_never_become_a_checkpoint(tmp_path: Path) -> None:
     config = tiny(
         tmp_path / "run", checkpoint_every=1, optim=OptimConfig("sgd", 1e38, weight_decay=1e9, max_recoveries=0)
     )
-    with pytest.raises(TrainingDiverged, match="the net after update 1 is not finite"):
+    with pytest.raises(TrainingDiverged, match="the net or its optimizer after update 1 is not finite"):
         train(config, quiet=True)
     assert not list((tmp_path / "run" / "checkpoints").iterdir())
+
+
+def _step(model: nn.Module, optimizer: torch.optim.Optimizer, scale: float = 1.0) -> None:
+    optimizer.zero_grad()
+    (scale * model(torch.ones(1, 2)).sum()).backward()
+    optimizer.step()
+
+
+def test_a_good_state_can_be_returned_to_twice() -> None:
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    _step(model, optimizer)
+    good, expected = GoodState.of(1, model, optimizer), copy.deepcopy(optimizer.state_dict())
+    for _ in range(2):
+        _step(model, optimizer)
+        good.restore_(model, optimizer)
+        for number, state in expected["state"].items():
+            assert all(torch.equal(optimizer.state_dict()["state"][number][name], state[name]) for name in state)
+
+
+def test_squares_beyond_float32_are_not_finite() -> None:
+    """The weights are finite, but would never move again."""
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    _step(model, optimizer)
+    assert is_finite(model, optimizer)
+    _step(model, optimizer, 1e25)
+    assert all(p.isfinite().all() for p in model.parameters())
+    assert not is_finite(model, optimizer)

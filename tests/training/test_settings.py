@@ -92,6 +92,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"optim": OptimConfig(momentum=0.9)}, "expected momentum only with rmsprop or sgd, got momentum 0.9 with adam"),
     ({"optim": OptimConfig(schedule_every=5)}, "expected schedule_every only with step"),
     ({"optim": OptimConfig(clip_norm=float("nan"))}, "expected clip_norm to be finite"),
+    ({"optim": OptimConfig("sgd", momentum=1.0)}, "expected momentum below 1, got 1.0"),
+    ({"optim": OptimConfig(schedule="step", schedule_factor=2.0)}, "expected schedule_factor below 1, got 2.0"),
+    ({"stop_at": float("nan")}, "expected stop_at to be finite"),
+    ({"seed": 10**30}, "expected seed to be an integer of 64 bits"),
+    ({"threads": 10**12}, "expected threads to be at most 1,024"),
+    ({"model": ModelConfig("gru", 10**9)}, "expected a net that fits into the memory, got 1,000,000,000 units"),
     ({"dtype": "float16"}, "expected dtype to be float32 or float64"),
 ]
 

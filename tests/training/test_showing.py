@@ -9,10 +9,10 @@ import pytest
 from training_cases import tiny
 
 from slimrnn.training import Config, ModelConfig, train
+from slimrnn.training.config import plain
 from slimrnn.training.curve import Curve, read_curve
 from slimrnn.training.plots import Line, describe_model, describe_task, plot_curves
 from slimrnn.training.progress import Progress, in_words
-from slimrnn.training.record import plain
 
 
 def test_numbers_come_back_to_the_bit(tmp_path: Path) -> None:

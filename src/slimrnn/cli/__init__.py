@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from slimrnn.cli.errors import UsageError
+from slimrnn.data.errors import DataError
 from slimrnn.training.errors import TrainingError
 
 GROUPS = {
@@ -19,8 +20,10 @@ GROUPS = {
         "eval": "score a run's net on the test sets",
         "compare": "put runs side by side: a table and a plot",
         "reproduce": "repeat a paper's result, with a verdict",
+        "sample": "let a net of characters write text",
     },
     "Tools": {
+        "data": "list, get and check data sets",
         "params": "count a net's parameters, or find the state that a budget buys",
         "bench": "time our layers beside torch's",
         "doctor": "show what this installation has",
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - python flushes it once more on its way out
         return 141
-    except (UsageError, TrainingError, ModuleNotFoundError, KeyboardInterrupt) as error:
+    except (UsageError, TrainingError, DataError, ModuleNotFoundError, KeyboardInterrupt) as error:
         missing = error.name or "" if isinstance(error, ModuleNotFoundError) else None
         if os.environ.get("SLIMRNN_DEBUG", "0") not in ("", "0") or (missing is not None and missing not in EXTRA):
             raise

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import torch
 
 import slimrnn
 from slimrnn.cli.errors import UsageError
+from slimrnn.data.directory import data_directory
 from slimrnn.ops.library import instruction_sets, missing_reason, native_library
 
 PACKAGES = ("torch", "numpy")
 TRAINING_PACKAGES = ("lightning", "safetensors", "tyro", "matplotlib", "tensorboard")
 USAGE = """usage: slimrnn doctor
 
-Versions, backend, instruction sets, threads, and the data that SLIMRNN_DATA names."""
+Versions, backend, instruction sets, threads, and the data sets that are there."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -56,11 +55,10 @@ def _machine() -> dict[str, str]:
 
 
 def _data() -> str:
-    named = os.environ.get("SLIMRNN_DATA")
-    if not named:
-        return "none: set SLIMRNN_DATA to the directory that holds the data sets (copy and adding need none)"
-    directory = Path(named)
+    directory = data_directory()
+    if not directory.exists():
+        return f"none in {directory}: slimrnn data get NAME fetches some, or set SLIMRNN_DATA"
     if not directory.is_dir():
-        return f"none: SLIMRNN_DATA is {named}, which is not a directory"
+        return f"none: {directory} is not a directory"
     entries = sorted(entry.name + "/" * entry.is_dir() for entry in directory.iterdir())
-    return f"{named}: {', '.join(entries) or 'empty'}"
+    return f"{directory}: {', '.join(entries) or 'empty'}"

@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> None:
     start, rest = starting_point(arguments, "params", USAGE)
     empty = form(Options(), {"task": start.task}, {"model": start.model})
     filled = parse(empty, rest, f"slimrnn params {start.task.name}", compact=True)
-    with refusing(ValueError), torch.device("meta"):  # counting needs no memory
+    with refusing(ValueError, RuntimeError), torch.device("meta"):  # counting needs no memory
         model = filled.model
         if filled.budget is not None:
             model = replace(model, hidden=affordable(filled.task.input_size, model, filled.budget))

@@ -17,13 +17,14 @@ from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import number, table
 from slimrnn.cli.verdict import Verdict, judge, run_directory
 from slimrnn.tasks import find_row, paper_rows
+from slimrnn.training.config import plain
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
 from slimrnn.training.locking import is_locked
 from slimrnn.training.paper import PaperRow
 from slimrnn.training.plots import describe_model, describe_task
 from slimrnn.training.progress import in_words
-from slimrnn.training.record import Result, Run, plain
+from slimrnn.training.record import Result, Run
 
 EXIT_CODES = {"passed": 0, "measured": 0, "failed": 1}
 UNFINISHED = 3
@@ -108,7 +109,7 @@ def _train(row: PaperRow, options: Options, command: str, deadline: float | None
     print(f"{row.paper}: {row.claim}")
     print(f"{row.note}\n" if row.note else "")
     if (directory / "run.json").exists():
-        return resume(directory, config, left)
+        return resume(directory, config, left, command=command)
     return train(config, command, left)
 
 

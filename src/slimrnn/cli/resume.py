@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,6 +45,6 @@ def run(arguments: Sequence[str]) -> int:
         raise UsageError(f"expected --updates of at least {config.updates:,}, got {options.updates:,}")
     given = {name: getattr(options, name) for name in ("updates", "devices", "threads")}
     config = replace(config, **{name: value for name, value in given.items() if value is not None})
-    result = resume(options.run, config, budget)
+    result = resume(options.run, config, budget, command=shlex.join(["slimrnn", "resume", *arguments]))
     show(result, config.task)
     return exit_code(result)

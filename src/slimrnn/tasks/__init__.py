@@ -7,6 +7,8 @@ from slimrnn.tasks.averages import average
 from slimrnn.tasks.configs import config_from_dict, config_to_dict
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.generated import GeneratedTask
+from slimrnn.tasks.pixel_mnist import PixelMnistTask
+from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.registry import TASKS, find_row, find_task, paper_rows
 from slimrnn.tasks.word_copy import WordCopyTask
 
@@ -15,6 +17,8 @@ __all__ = [
     "AddingTask",
     "CopyTask",
     "GeneratedTask",
+    "PTBCharsTask",
+    "PixelMnistTask",
     "WordCopyTask",
     "average",
     "config_from_dict",

@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from slimrnn.tasks.registry import TASKS, find_task, suggestion
-from slimrnn.training.config import Config
+from slimrnn.training.config import Config, plain
 from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Task
 
@@ -20,7 +20,7 @@ _IN_WORDS = {int: "an int", float: "a number", bool: "true or false", str: "a te
 
 def config_to_dict(config: Config) -> dict[str, Any]:
     """All settings in numbers, texts, lists and dicts; a task is its name and its options."""
-    values: dict[str, Any] = _plain(config)
+    values: dict[str, Any] = plain(config)
     return values
 
 
@@ -28,15 +28,6 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
     """The opposite. What is left out has its default; unknown options and wrong types are refused."""
     config: Config = _build(Config, values, "")
     return config
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        name = {"name": value.name} if isinstance(value, Task) else {}
-        return name | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
 
 
 def _build(cls: type[Any], values: object, where: str) -> Any:

@@ -7,13 +7,17 @@ from collections.abc import Iterable
 
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
+from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.planned import PLANNED
+from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.word_copy import WordCopyTask
 from slimrnn.training.errors import ConfigError
 from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Task
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (CopyTask, WordCopyTask, AddingTask)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (CopyTask, WordCopyTask, AddingTask, PixelMnistTask, PTBCharsTask)
+}
 
 
 def find_task(name: str) -> type[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
@@ -17,13 +17,17 @@ from torch.utils.data import DataLoader, Dataset
 from slimrnn.training import random
 from slimrnn.training.task import Batch, Indices, Samples
 
+AT_MOST = 64  # batches whose sequences are shared out by length
+
 
 class Batches(Dataset[Batch]):
     """The batches of one process, from the first or from where `load_state_dict` says.
 
     Sequences come in their order, or, of a fixed set of `size`, in a new order in every epoch; a batch may span two
-    epochs, so that all are of one size. `bptt` cuts batches into pieces of that many steps. Process `rank` of `world`
-    has every world-th sequence of a batch. `updates` is how many to give before it ends."""
+    epochs, so that all are of one size. Where the samples tell their lengths, the sequences of some batches in a row
+    are shared out so that those of one batch are about as long as each other. `bptt` cuts batches into pieces of that
+    many steps. Process `rank` of `world` has every world-th sequence of a batch. `updates` is how many to give before
+    it ends."""
 
     def __init__(
         self,
@@ -43,6 +47,9 @@ class Batches(Dataset[Batch]):
         self.samples, self.batch_size, self.updates, self.seed = samples, batch_size, updates, seed
         self.size = samples.size if size is None else size
         self.bptt, self.rank, self.world, self.workers = bptt, rank, world, workers
+        self.lengths: Callable[[Indices], Indices] | None = getattr(samples, "lengths", None)
+        self.together = AT_MOST if self.size is None else max(1, min(AT_MOST, self.size // batch_size))
+        self.window: tuple[int, list[Indices]] = -1, []  # the batches that were last shared out
         self.batch, self.piece, self.given = 0, 0, 0  # what comes next, and how many pieces were given before it
 
     def __len__(self) -> int:
@@ -57,7 +64,19 @@ class Batches(Dataset[Batch]):
 
     def indices(self, number: int) -> Indices:
         """The sequences of a batch, over all processes."""
-        places = np.arange(number * self.batch_size, (number + 1) * self.batch_size, dtype=np.int64)
+        if self.lengths is None:
+            return self._drawn(number * self.batch_size, self.batch_size)
+        window, place = divmod(number, self.together)
+        if self.window[0] != window:
+            drawn = self._drawn(window * self.together * self.batch_size, self.together * self.batch_size)
+            by_length = drawn[np.argsort(self.lengths(drawn), kind="stable")].reshape(self.together, self.batch_size)
+            order = random.permutation(random.key(self.seed, "window", window), self.together)
+            self.window = window, list(by_length[order])
+        return self.window[1][place]
+
+    def _drawn(self, first: int, count: int) -> Indices:
+        """The sequences at these places of the order of all epochs."""
+        places = np.arange(first, first + count, dtype=np.int64)
         if self.size is None:
             return places
         epochs, within = places // self.size, places % self.size
@@ -85,7 +104,7 @@ class Batches(Dataset[Batch]):
             return map(self.__getitem__, count(first))
         order = range(first, first + self.updates)
         loader: DataLoader[Batch] = DataLoader(
-            self, batch_size=None, sampler=order, num_workers=self.workers, worker_init_fn=_ignore_interrupts
+            self, batch_size=None, sampler=order, num_workers=self.workers, worker_init_fn=_ignore_signals
         )
         return iter(loader)
 
@@ -123,6 +142,8 @@ def _order(seed: int, epoch: int, size: int) -> Indices:
     return random.permutation(random.key(seed, "order", epoch), size)
 
 
-def _ignore_interrupts(worker: int) -> None:
-    """Ctrl-C reaches all processes of a terminal; the one that trains says when to end."""
+def _ignore_signals(worker: int) -> None:
+    """Ctrl-C reaches all processes of a terminal, a scheduler's SIGTERM all of a job; the one that trains says when to
+    end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

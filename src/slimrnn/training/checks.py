@@ -11,11 +11,12 @@ from torch import nn
 
 from slimrnn._checks import check_count, check_number, check_probability
 from slimrnn.training.config import Config, OptimConfig
-from slimrnn.training.errors import ConfigError
+from slimrnn.training.errors import ConfigError, is_out_of_memory
 from slimrnn.training.task import Task
 
 COUNTS = ("updates", "batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
 OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "threads")
+MOST_THREADS = 1024
 OF_OPTIMIZER = {
     "decay": ("rmsprop",),
     "accumulator_start": ("rmsprop",),
@@ -40,10 +41,20 @@ def check(config: Config) -> None:
             _run(check_count, name, getattr(config, name))
     if config.workers < 0:
         raise ConfigError(f"expected workers to be at least 0, got {config.workers}")
+    if not -(2**63) <= config.seed < 2**63:
+        raise ConfigError(f"expected seed to be an integer of 64 bits, got {config.seed}")
+    if config.threads is not None and config.threads > MOST_THREADS:
+        raise ConfigError(f"expected threads to be at most {MOST_THREADS:,}, got {config.threads:,}")
+    if config.stop_at is not None:
+        _run(check_number, "stop_at", config.stop_at)
     if config.dtype not in ("float32", "float64"):
         raise ConfigError(f"expected dtype to be float32 or float64, got {config.dtype!r}")
     _check_together(config)
     _check_optim(config.optim)
+    try:
+        config.task.check(config)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def build_model(config: Config) -> nn.Module:
@@ -54,6 +65,10 @@ def build_model(config: Config) -> nn.Module:
             model = config.task.model(config.model)
         except (TypeError, ValueError) as error:
             raise ConfigError(str(error)) from None
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise ConfigError(f"expected a net that fits into the memory, got {config.model.hidden:,} units") from None
     return model.to(getattr(torch, config.dtype))
 
 
@@ -74,6 +89,9 @@ def _check_together(config: Config) -> None:
 
 
 def _check_optim(optim: OptimConfig) -> None:
+    for name, most in (("momentum", 1.0), ("schedule_factor", 1.0)):
+        if getattr(optim, name) >= most:
+            raise ConfigError(f"expected {name} below {most:g}, got {getattr(optim, name)}")
     for name in ("lr", "clip_norm", "clip_value", "eps", "schedule_factor"):
         value = getattr(optim, name)
         if value is not None:

@@ -87,14 +87,14 @@ class Conductor(Callback):
             self._save(trainer)
 
     def state_dict(self) -> dict[str, Any]:
-        names = ("ended", "best", "best_update", "update", "seconds_done", "evaluating")
+        names = ("ended", "best", "best_update", "update", "seconds_done", "evaluating", "evaluation_seconds")
         return {name: getattr(self, name) for name in names}
 
     def on_load_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """A run that was killed after it had reached its target is not trained on."""
+        """A run that was killed after it had reached its target is not trained on, unless that was moved."""
         state = checkpoint["callbacks"][self.state_key]
         vars(self).update(state)
-        if self.ended != "target":
+        if self.ended != "target" or not self._is_target(self.best):
             self.ended = "finished"
         trainer.should_stop = self.ended == "target"
 
@@ -126,7 +126,12 @@ class Conductor(Callback):
         self.progress.evaluated(row)
         self.evaluation_seconds = time.perf_counter() - start
         self.evaluating += self.evaluation_seconds
-        return config.stop_at is not None and sign * watched <= sign * config.stop_at
+        return self._is_target(sign * watched)
+
+    def _is_target(self, score: float) -> bool:
+        """Whether a score, negative where more is better, is as good as asked for."""
+        target, sign = self.config.stop_at, 1 if self.config.task.lower_is_better else -1
+        return target is not None and score <= sign * target
 
     def _save(self, trainer: Trainer) -> None:
         """On all processes, of which one writes. The old ones go after the new one is there."""
@@ -143,18 +148,18 @@ class Conductor(Callback):
         return self.interrupts.received or self._is_over_budget()
 
     def _is_over_budget(self) -> bool:
-        """With what the evaluation of the best and of the last net will take."""
+        """With what three evaluations will take: of the best and of the last net, and one that may be due before."""
         if self.budget is None:
             return False
-        evaluated, tested = sum(evaluated_sizes(self.config).values()), sum(final_sizes(self.config).values())
-        reserve = 2 * self.evaluation_seconds * tested / evaluated
-        return time.perf_counter() - self.began + reserve > self.budget
+        return time.perf_counter() - self.began + 3 * self.evaluation_seconds > self.budget
 
 
 def final_sizes(config: Config) -> dict[str, int]:
     """Sequences of each set in the evaluation that ends a run."""
     tests = {split: config.test_size or size for split, size in config.task.test_sets.items()}
-    return {"valid": config.valid_size, **tests}
+    present = {split: config.task.samples(split, config.seed).size for split in ("valid", *tests)}
+    wanted = {"valid": config.valid_size, **tests}
+    return {split: min(size, present[split] or size) for split, size in wanted.items()}
 
 
 def evaluated_sizes(config: Config) -> dict[str, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from slimrnn.training.task import Task
 
@@ -127,3 +127,13 @@ class Config:
     out: Path | None = None
     """directory of the run; by default a new one in runs/"""
     tensorboard: bool = True
+
+
+def plain(value: Any) -> Any:
+    """Settings in numbers, texts, lists and dicts; a task is its name and its options."""
+    if is_dataclass(value):
+        name = {"name": value.name} if isinstance(value, Task) else {}
+        return name | {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slimrnn.training.errors import RunDirectoryError
 from slimrnn.training.files import write_whole, writing
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ class Curve:
 
     def __init__(self, path: Path, last: int, tensorboard: Path | None = None) -> None:
         self.path = path
-        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-        kept = [line for i, line in enumerate(lines) if line.endswith("\n") and (i == 0 or _update(line) <= last)]
+        lines = path.read_text(errors="replace").splitlines(keepends=True) if path.exists() else []
+        whole = _whole(path, lines)
+        kept = [line for i, line in enumerate(whole) if i == 0 or int(line.split(",", 1)[0]) <= last]
         if kept != lines:
             write_whole(path, "".join(kept).encode())
         self.columns = kept[0].strip().split(",") if kept else []
@@ -53,14 +54,28 @@ def read_curve(path: Path) -> dict[str, list[float]]:
     """The columns; empty where there is no file yet."""
     if not path.exists():
         return {}
-    with path.open(newline="") as file:
-        rows = [row for row in csv.reader(file) if row]
-    whole = [row for row in rows if len(row) == len(rows[0])]  # the last may be on its way
-    return {name: [float(text or "nan") for text in column] for name, *column in zip(*whole, strict=True)}
+    whole = _whole(path, path.read_text(errors="replace").splitlines(keepends=True))
+    columns = zip(*(line.rstrip("\n").split(",") for line in whole), strict=True)
+    return {name: [float(text or "nan") for text in column] for name, *column in columns}
 
 
-def _update(line: str) -> int:
-    return int(line.split(",", 1)[0])
+def _whole(path: Path, lines: list[str]) -> list[str]:
+    """All but a last line that is on its way, or that a kill cut off; the others have to be rows of numbers."""
+    whole = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
+    columns = whole[0].count(",") if whole else 0
+    for number, line in enumerate(whole[1:], 2):
+        update, *others = line.rstrip("\n").split(",")
+        if len(others) != columns or not update.isdigit() or not all(map(_is_number, others)):
+            raise RunDirectoryError(f"expected rows of numbers in {path}, got a damaged line {number}: mend it")
+    return whole
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True
 
 
 def _board(directory: Path, last: int) -> SummaryWriter | None:

@@ -18,19 +18,19 @@ from lightning.pytorch.strategies import DDPStrategy
 
 from slimrnn.training.checkpoints import SafetensorsIO, newest_checkpoint
 from slimrnn.training.checks import build_model
-from slimrnn.training.conductor import WEIGHTS, Conductor, final_sizes
-from slimrnn.training.config import Config
+from slimrnn.training.conductor import WEIGHTS, Conductor, evaluated_sizes, final_sizes
+from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import Curve
-from slimrnn.training.errors import RunDirectoryError
+from slimrnn.training.errors import CheckpointError, RunDirectoryError, TrainingError, is_out_of_memory
 from slimrnn.training.evaluation import EvaluationBatches, measure
-from slimrnn.training.files import read_tensors, remove_leftovers, write_tensors
+from slimrnn.training.files import read_tensors, remove_leftovers, write_tensors, writing
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.launch import Place, my_place
 from slimrnn.training.locking import locked
 from slimrnn.training.module import SequenceModule
 from slimrnn.training.plots import plot_run
 from slimrnn.training.progress import Progress
-from slimrnn.training.record import Result, Run, Scores, fingerprint, plain
+from slimrnn.training.record import Result, Run, Scores, fingerprint
 
 REMARKS = (  # on what Lightning and torch's loader do
     r"`isinstance\(treespec, LeafSpec\)` is deprecated",
@@ -45,6 +45,7 @@ class Job:
     config: Config
     budget: float | None = None
     quiet: bool = False
+    command: str | None = None  # what resumed the run
 
 
 def work(job: Job) -> Result:
@@ -55,7 +56,7 @@ def work(job: Job) -> Result:
         module = SequenceModule(config)
         with Interrupts() as interrupts:
             conductor = Conductor(config, progress, interrupts, job.budget)
-            _fit(config, place, conductor, module)
+            _fit(job, place, conductor, module)
         result = _finish(config, conductor, module, progress) if place.rank == 0 else None
         if place.world > 1:
             shared = [result]
@@ -69,25 +70,26 @@ def work(job: Job) -> Result:
 
 def score_weights(path: Path, config: Config) -> Scores:
     """The scores of the net whose weights are in a file."""
-    model = build_model(config)
-    weights, _ = read_tensors(path, WEIGHTS)
-    model.load_state_dict(weights)
-    return _scores(model, config)
+    model, _ = _read_net(path, config)
+    return _scores(model, config, final_sizes(config))
 
 
-def _fit(config: Config, place: Place, conductor: Conductor, module: SequenceModule) -> None:
-    start, progress = None, conductor.progress
+def _fit(job: Job, place: Place, conductor: Conductor, module: SequenceModule) -> None:
+    config, start, progress = job.config, None, conductor.progress
     if config.out is not None:
         start = newest_checkpoint(config.out / "checkpoints", fingerprint(config), progress.say)
     if place.rank == 0:
         assert config.out is not None  # this process gave it its name
         remove_leftovers(config.out)
+        with writing(config.out):
+            (config.out / "checkpoints").mkdir(exist_ok=True)
         board = config.out / "tensorboard" if config.tensorboard else None
         conductor.directory = config.out
         conductor.curve = Curve(config.out / "curve.csv", -1 if start is None else start[1], board)
         run = Run(config.out)
         resumed = run.record.get("resumed", []) + ([] if start is None else [start[1]])
-        run.write(status="running", result=None, resumed=resumed, config=plain(config))
+        commands = run.record.get("resumed_by", []) + ([] if job.command is None else [job.command])
+        run.write(status="running", result=None, resumed=resumed, resumed_by=commands, config=plain(config))
     try:
         trainer = _trainer(config, place, conductor)
         trainer.fit(module, ckpt_path=None if start is None else str(start[0]), weights_only=True)
@@ -99,6 +101,8 @@ def _fit(config: Config, place: Place, conductor: Conductor, module: SequenceMod
         raise RunDirectoryError(f"{error}; to go on when that is mended: slimrnn resume {config.out}") from None
     except Exception as error:
         _note_failure(conductor, f"failed: {error}")
+        if is_out_of_memory(error):
+            raise TrainingError(f"expected a run that fits into the memory, got: {error}") from None
         raise
     finally:
         progress.end()
@@ -136,16 +140,16 @@ def _finish(config: Config, conductor: Conductor, module: SequenceModule, progre
     directory, update, start = config.out, conductor.update, time.perf_counter()
     assert directory is not None
     write_tensors(directory / "final.safetensors", WEIGHTS, module.model.state_dict(), {"update": update})
-    final = _scores(module.model, config)
-    best = final
-    if conductor.best_update not in (update, -1):
-        best = score_weights(directory / "best.safetensors", config)
+    # A run that is to go on is scored as on the way: who stops it, or gives it a budget, does not want to wait.
+    sizes = final_sizes(config) if conductor.ended in ("finished", "target") else evaluated_sizes(config)
+    final = _scores(module.model, config, sizes)
+    best_update, best = _best(config, conductor, final, sizes)
     result = Result(
         directory,
         conductor.ended,
         update,
         round(conductor.seconds_done, 3),
-        None if conductor.best_update < 0 else conductor.best_update,
+        best_update,
         best,
         final,
         tuple(module.recoveries),
@@ -164,17 +168,38 @@ def _finish(config: Config, conductor: Conductor, module: SequenceModule, progre
     return result
 
 
+def _best(config: Config, conductor: Conductor, final: Scores, sizes: dict[str, int]) -> tuple[int | None, Scores]:
+    """The best net's update and scores. Its file may be from beyond the checkpoint that a killed run went on from."""
+    if conductor.best_update in (conductor.update, -1):
+        return (None if conductor.best_update < 0 else conductor.best_update), final
+    assert config.out is not None
+    try:
+        model, update = _read_net(config.out / "best.safetensors", config)
+    except CheckpointError as error:
+        conductor.progress.say(f"{error}; the last net is taken for the best")
+        return conductor.update, final
+    return update, _scores(model, config, sizes)
+
+
+def _read_net(path: Path, config: Config) -> tuple[torch.nn.Module, int]:
+    """The net whose weights are in a file, and its update."""
+    model = build_model(config)
+    weights, data = read_tensors(path, WEIGHTS)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise CheckpointError(f"{path} has the weights of another net") from None
+    return model, data["update"]
+
+
 def _note_failure(conductor: Conductor, status: str) -> None:
     if conductor.directory is not None:
         with contextlib.suppress(RunDirectoryError):  # the disk may be what failed
             Run(conductor.directory).write(status=status)
 
 
-def _scores(model: torch.nn.Module, config: Config) -> Scores:
-    return {
-        split: measure(model, config.task, EvaluationBatches(config, split, size))
-        for split, size in final_sizes(config).items()
-    }
+def _scores(model: torch.nn.Module, config: Config, sizes: dict[str, int]) -> Scores:
+    return {split: measure(model, config.task, EvaluationBatches(config, split, size)) for split, size in sizes.items()}
 
 
 @contextlib.contextmanager

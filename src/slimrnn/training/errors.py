@@ -21,3 +21,11 @@ class CheckpointError(TrainingError):
 
 class TrainingDiverged(TrainingError):
     """Gradients that stayed infinite or NaN after all the recoveries allowed."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether there is not as much memory as was asked for, in numpy's words or in torch's, which has no class for it
+    on CPUs."""
+    return isinstance(error, MemoryError) or any(
+        words in str(error) for words in ("can't allocate memory", "out of memory", "calculation overflowed")
+    )

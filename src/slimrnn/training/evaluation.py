@@ -10,29 +10,54 @@ from torch import nn
 
 from slimrnn.training.batches import as_dtype
 from slimrnn.training.config import Config
-from slimrnn.training.task import Batch, Score, Task
+from slimrnn.training.task import Batch, Indices, Score, Task
 
 LARGEST = 2**25  # numbers that the layers' outputs and inner states may have at a time
 MOST = 1000  # sequences at a time
+FEW = 64  # with less, long sequences are rather cut, where truncated backpropagation shows that this can be done
 
 
 class EvaluationBatches:
-    """The first `size` sequences of a split in large batches; process `rank` of `world` has every world-th."""
+    """The first `size` sequences of a split in large batches; process `rank` of `world` has every world-th.
+
+    Those of similar length go together. A batch of very long sequences comes in pieces, which go on from each other."""
 
     def __init__(self, config: Config, split: str, size: int, rank: int = 0, world: int = 1) -> None:
         self.samples = config.task.samples(split, config.seed)
         if self.samples.size is not None:
             size = min(size, self.samples.size)
-        self.indices = np.arange(rank, size, world, dtype=np.int64)
-        steps = len(self.samples.fetch(self.indices[:1]).inputs)
-        self.at_once = max(1, min(MOST, LARGEST // (steps * config.model.hidden * 4)))
+        indices = np.arange(rank, size, world, dtype=np.int64)
+        steps = self._steps(indices)
+        longest_first = np.argsort(-steps, kind="stable")
+        self.batches = list(_cut(indices[longest_first], steps[longest_first], config))
+
+    def _steps(self, indices: Indices) -> Indices:
+        """Of each sequence."""
+        find = getattr(self.samples, "lengths", None)
+        if find is None:
+            return np.full(len(indices), len(self.samples.fetch(indices[:1]).inputs))
+        steps: Indices = find(indices)
+        return steps
 
     def __len__(self) -> int:
-        return -(-len(self.indices) // self.at_once)
+        return sum(-(-steps // piece) for _, steps, piece in self.batches)
 
     def __iter__(self) -> Iterator[Batch]:
-        for start in range(0, len(self.indices), self.at_once):
-            yield self.samples.fetch(self.indices[start : start + self.at_once])
+        for indices, steps, piece in self.batches:
+            batch = self.samples.fetch(indices)
+            yield from [batch] if piece == steps else batch.segments(piece)
+
+
+def _cut(indices: Indices, steps: Indices, config: Config) -> Iterator[tuple[Indices, int, int]]:
+    """Batches of sequences, the longest first: which, their steps, and how many of these to take at a time."""
+    room, start = LARGEST // (config.model.hidden * 4), 0
+    while start < len(indices):
+        longest, few = max(1, int(steps[start])), min(FEW, len(indices) - start)
+        count, piece = max(1, min(MOST, room // longest)), longest
+        if config.bptt is not None and few * longest > room:
+            count, piece = few, max(1, room // few)
+        yield indices[start : start + count], longest, piece
+        start += count
 
 
 class Totals:
@@ -66,4 +91,5 @@ def measure(model: nn.Module, task: Task, batches: Iterable[Batch], world: int =
         output, state = model(batch.inputs, None if batch.first else state, batch.lengths)
         totals.add(task.scores(output, batch))
     model.train(training)
-    return totals.means(some.device, world)
+    means = totals.means(some.device, world)
+    return means | task.derived(means)

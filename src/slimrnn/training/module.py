@@ -55,6 +55,7 @@ class SequenceModule(LightningModule):
         self._losses: list[tuple[Tensor, Tensor | float]] = []  # ... of those before it, not yet added to ...
         self._sums = [0.0, 0.0]  # ... the sums since the last mean was taken
         self._valid = Totals()
+        self._valid_state: Any = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Lightning notes the hook it is in some fifty times per update, for which nn.Module's way is slow."""
@@ -184,9 +185,9 @@ class SequenceModule(LightningModule):
         )
 
     def ensure_finite(self) -> None:
-        """Weights that are not finite never become a good state."""
-        if not is_finite(self.model):
-            self.recover(f"the net after update {self.trainer.global_step:,} is not finite")
+        """What is not finite never becomes a good state."""
+        if not is_finite(self.model, self.trainer.optimizers[0]):
+            self.recover(f"the net or its optimizer after update {self.trainer.global_step:,} is not finite")
 
     # --- rates and scores -------------------------------------------------------------------------------
 
@@ -206,11 +207,13 @@ class SequenceModule(LightningModule):
         refresh_rate_(scheduler)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        output, _ = self.model(batch.inputs, None, batch.lengths)
+        state = None if batch.first else self._valid_state
+        output, self._valid_state = self.model(batch.inputs, state, batch.lengths)
         self._valid.add(self.config.task.scores(output, batch))
 
     def on_validation_epoch_end(self) -> None:
-        scores, self._valid = self._valid.means(self.device, self.trainer.world_size), Totals()
+        means, self._valid = self._valid.means(self.device, self.trainer.world_size), Totals()
+        scores, self._valid_state = means | self.config.task.derived(means), None
         self.log_dict({f"valid/{name}": value for name, value in scores.items()}, sync_dist=True)
         if self.trainer.state.fn == TrainerFn.FITTING and not self.trainer.sanity_checking:
             self.observe(scores[self.config.task.monitor])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slimrnn.training.files import writing
+from slimrnn.training.files import write_whole
 from slimrnn.training.record import Run
 from slimrnn.training.task import Task
 
@@ -34,6 +35,8 @@ class Line:
 def plot_run(run: Run, task: Task) -> None:
     """curve.png: the losses of a run, with the task's baselines and the best net."""
     curve, best = run.curve, run.result.best_update if run.result else None
+    if not curve:  # somebody removed it
+        return
     tests = {f"{split}/loss": "test" if split == "test" else f"test: {split}" for split in task.test_sets}
     lines = [
         Line("validation", curve["update"], curve["valid/loss"], mark=best),
@@ -69,7 +72,8 @@ def plot_curves(
     axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
     axes.set_xlabel("updates", fontsize=12)
     axes.set_ylabel(ylabel, fontsize=12)
-    axes.legend(loc="best", fontsize=11.5, frameon=False, labelcolor="linecolor", handlelength=1.5)
+    if lines:
+        axes.legend(loc="best", fontsize=11.5, frameon=False, labelcolor="linecolor", handlelength=1.5)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.tick_params(labelsize=11)
@@ -77,8 +81,9 @@ def plot_curves(
     axes.grid(axis="y", color="#e8e8e8", linewidth=0.8)
     axes.margins(x=0.01)
     axes.set_axisbelow(True)
-    with writing(path):
-        figure.savefig(path, bbox_inches="tight", pad_inches=0.2)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], bbox_inches="tight", pad_inches=0.2)
+    write_whole(path, drawn.getvalue())
 
 
 def describe_task(task: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import shlex
 import sys
@@ -19,7 +20,7 @@ import torch
 from torch import nn
 
 import slimrnn
-from slimrnn.training.config import Config
+from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import read_curve
 from slimrnn.training.errors import ConfigError, RunDirectoryError
 from slimrnn.training.files import write_whole
@@ -61,6 +62,8 @@ class Run:
             ) from None
         except (OSError, ValueError) as error:
             raise RunDirectoryError(f"cannot read {path}: {error}") from None
+        if not isinstance(self.record, dict) or not isinstance(self.record.get("config"), dict):
+            raise RunDirectoryError(f"expected the settings of a run in {path}, got none")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -84,12 +87,14 @@ class Run:
         if self.record.get("result") is None:
             return None
         values = dict(self.record["result"])
-        return Result(self.directory, **values | {"recoveries": tuple(values["recoveries"])})
+        nets = {net: {split: _numbers(scores) for split, scores in values[net].items()} for net in ("best", "final")}
+        return Result(self.directory, **values | nets | {"recoveries": tuple(values["recoveries"])})
 
     def write(self, **changes: Any) -> None:
         """Change entries of run.json."""
         self.record |= changes
-        write_whole(self.directory / "run.json", json.dumps(self.record, indent=2).encode())
+        content = json.dumps(_strict(self.record), indent=2, allow_nan=False)
+        write_whole(self.directory / "run.json", content.encode())
 
     def check_continues(self, config: Config) -> None:
         """Refuse settings other than those the run began with."""
@@ -128,21 +133,24 @@ def start_record(directory: Path, config: Config, model: nn.Module, command: str
     return run
 
 
-def plain(value: Any) -> Any:
-    """Settings in numbers, texts, lists and dicts; a task is its name and its options."""
-    if is_dataclass(value):
-        name = {"name": value.name} if isinstance(value, Task) else {}
-        return name | {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
-
-
 def fingerprint(config: Config) -> str:
     """Of the settings that a checkpoint depends on; one that is at its default counts as if it did not exist, so that
     runs outlive the addition of settings."""
     kept = {name: value for name, value in _changed(config).items() if name not in FREE}
     return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _strict(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null."""
+    if isinstance(value, dict):
+        return {key: _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers(scores: dict[str, float | None]) -> dict[str, float]:
+    return {name: math.nan if value is None else value for name, value in scores.items()}
 
 
 def _changed(settings: Any) -> dict[str, Any]:
@@ -152,7 +160,8 @@ def _changed(settings: Any) -> dict[str, Any]:
         if is_dataclass(value):
             found[field.name] = _changed(value)
         elif value != field.default:
-            found[field.name] = plain(value)
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            found[field.name] = float(value) if is_whole and "float" in str(field.type) else plain(value)
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ def train(config: Config, command: str | None = None, budget: float | None = Non
     """Train a net and keep all about it in a new directory.
 
     `command` is recorded as what started the run; `budget` ends it cleanly, to be resumed, after so many seconds."""
+    _check_processes(config)
     module, directory = SequenceModule(config), config.out
     if my_place().rank == 0:  # the others write nothing
         directory = _new_directory(config)
@@ -27,18 +30,27 @@ def train(config: Config, command: str | None = None, budget: float | None = Non
     return _carry_out(Job(replace(config, out=directory), budget, quiet))
 
 
-def resume(directory: Path | str, config: Config, budget: float | None = None, quiet: bool = False) -> Result:
+def resume(
+    directory: Path | str,
+    config: Config,
+    budget: float | None = None,
+    quiet: bool = False,
+    command: str | None = None,
+) -> Result:
     """Go on with a run that was interrupted in whatever way, as if it had not been.
 
     `config` holds the settings that it began with; more updates are welcome, and other devices and workers. A run that
-    is complete only gives its result."""
+    is complete only gives its result. `command` is recorded as what resumed the run."""
     run = Run(directory)
     check(config)
+    _check_processes(config)
     run.check_continues(config)
     result = run.result
-    if result is not None and result.ended in ("finished", "target") and config.updates <= result.updates:
+    if result is not None and result.ended == "finished" and config.updates <= result.updates:
         return result
-    return _carry_out(Job(replace(config, out=run.directory), budget, quiet))
+    if result is not None and result.ended == "target" and config.stop_at == run.config.get("stop_at"):
+        return result
+    return _carry_out(Job(replace(config, out=run.directory), budget, quiet, command or shlex.join(sys.orig_argv)))
 
 
 def evaluate(directory: Path | str, config: Config, checkpoint: str = "best") -> Scores:
@@ -51,10 +63,17 @@ def evaluate(directory: Path | str, config: Config, checkpoint: str = "best") ->
     return score_weights(run.directory / f"{checkpoint}.safetensors", config)
 
 
+def _check_processes(config: Config) -> None:
+    """Those that torchrun started count as devices."""
+    world = my_place().world
+    if world > 1 and config.devices not in (1, world):
+        raise ConfigError(f"expected devices to be {world}, the processes that torchrun started, got {config.devices}")
+    if world > 1:
+        check(replace(config, devices=world))
+
+
 def _carry_out(job: Job) -> Result:
     place, devices = my_place(), job.config.devices
-    if place.world > 1 and devices not in (1, place.world):
-        raise ConfigError(f"expected devices to be {place.world}, the processes that torchrun started, got {devices}")
     if place.world > 1 or devices == 1:
         return work(job)
     launch(work, (job,), devices)
@@ -72,7 +91,7 @@ def _new_directory(config: Config) -> Path:
                 raise RunDirectoryError(
                     f"{config.out} exists: choose another directory, or go on with the run in it by slimrnn resume"
                 )
-            (config.out / "checkpoints").mkdir(parents=True)
+            config.out.mkdir(parents=True, exist_ok=True)
         return config.out
     name = f"{config.task.name}-{config.model.cell}-{config.model.structure}"
     for number in itertools.count(1):
@@ -83,6 +102,5 @@ def _new_directory(config: Config) -> Path:
                 directory.mkdir()
             except FileExistsError:
                 continue
-            (directory / "checkpoints").mkdir()
         return directory
     raise AssertionError("unreachable")

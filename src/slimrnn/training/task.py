@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from slimrnn.training.config import ModelConfig
+    from slimrnn.training.config import Config, ModelConfig
     from slimrnn.training.paper import PaperRow
 
 Indices = NDArray[np.int64]
@@ -25,7 +25,7 @@ Indices = NDArray[np.int64]
 class Batch:
     """Some sequences, time first, with all that scoring them needs."""
 
-    inputs: Tensor  # (T, B, I)
+    inputs: Tensor  # (T, B, I), or what else the task's net takes, time first: (T, B) symbols by number
     targets: Tensor  # (T, B) or (T, B, O) where there is an output at every step, else (B) or (B, O)
     weights: Tensor | None = None  # of the targets in the loss: (T, B) or (B); absent: all one
     lengths: Tensor | None = None  # (B) steps of each sequence; absent: all T
@@ -55,7 +55,10 @@ class Batch:
 
 
 class Samples(Protocol):
-    """Sequences by number. `size` is None where there is no end of them."""
+    """Sequences by number. `size` is None where there is no end of them.
+
+    Where they differ much in length, a method `lengths(indices)` gives the steps of each, and batches are then made of
+    sequences of similar length."""
 
     @property
     def size(self) -> int | None: ...
@@ -104,6 +107,14 @@ class Task(ABC):
         """ "loss", whose gradient is followed, and whatever else is worth watching.
 
         `output` is (T, B, O), or (B, O) where there is one output only."""
+
+    def derived(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Scores that are functions of the means of others, such as a perplexity of a loss."""
+        return {}
+
+    def check(self, config: Config) -> None:
+        """Refuse, by a ValueError, settings of a run that do not go with the task."""
+        return
 
     @classmethod
     def papers(cls) -> tuple[PaperRow, ...]:

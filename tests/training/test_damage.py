@@ -1,0 +1,143 @@
+"""Runs whose files were damaged, lost or left half-made."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from training_cases import file_size_limit, tiny
+
+from slimrnn.tasks import AddingTask, config_from_dict
+from slimrnn.training import (
+    CheckpointError,
+    ConfigError,
+    ModelConfig,
+    OptimConfig,
+    Run,
+    RunDirectoryError,
+    evaluate,
+    resume,
+    train,
+)
+from slimrnn.training.conductor import WEIGHTS
+from slimrnn.training.files import read_tensors, write_tensors
+from slimrnn.training.record import fingerprint
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"config": null}'])
+def test_a_record_without_settings_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(RunDirectoryError, match="expected the settings of a run in"):
+        Run(tmp_path)
+
+
+@pytest.mark.parametrize("line", [b"what,is,this\n", b"\xff\x00\n", b"30,1\n"])
+def test_a_damaged_line_of_the_curve_is_named(line: bytes, tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run")
+    train(config, budget=0, quiet=True)
+    path = tmp_path / "run" / "curve.csv"
+    before = path.read_bytes()
+    path.write_bytes(before + line)
+    with pytest.raises(RunDirectoryError, match="got a damaged line 3"):
+        resume(tmp_path / "run", config, quiet=True)
+    with pytest.raises(RunDirectoryError, match="got a damaged line 3"):
+        _ = Run(tmp_path / "run").curve
+    path.write_bytes(before + b"10,0.1,")  # what a kill may leave
+    assert Run(tmp_path / "run").curve["update"] == [0]
+    assert resume(tmp_path / "run", config, quiet=True).ended == "finished"
+
+
+def test_weights_of_another_net_are_refused(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", updates=2)
+    train(config, quiet=True)
+    train(tiny(tmp_path / "other", updates=2, model=ModelConfig("gru", 5)), quiet=True)
+    shutil.copy(tmp_path / "other" / "best.safetensors", tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"best\.safetensors has the weights of another net"):
+        evaluate(tmp_path / "run", config)
+
+
+def test_a_run_ends_without_its_best_net(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tiny(tmp_path / "run", optim=OptimConfig(lr=30.0))  # the net is best before the first update
+    train(config, budget=0, quiet=True)
+    (tmp_path / "run" / "best.safetensors").write_bytes(b"damaged")
+    result = resume(tmp_path / "run", config, quiet=True)
+    assert (result.ended, result.best_update, result.best) == ("finished", 40, result.final)
+    assert "; the last net is taken for the best" in capsys.readouterr().out
+
+
+def test_the_best_net_is_that_of_its_file(tmp_path: Path) -> None:
+    """A run that was killed may have written it after the checkpoint that it goes on from."""
+    config = tiny(tmp_path / "run", optim=OptimConfig(lr=30.0))
+    train(config, budget=0, quiet=True)
+    path = tmp_path / "run" / "best.safetensors"
+    write_tensors(path, WEIGHTS, read_tensors(path, WEIGHTS)[0], {"update": 7, "score": 0.1})
+    assert resume(tmp_path / "run", config, budget=0, quiet=True).best_update == 7
+
+
+def test_a_full_disk_at_the_start_leaves_no_half_made_run(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", updates=2)
+    with file_size_limit(100), pytest.raises(RunDirectoryError, match=r"cannot write .*run.json"):
+        train(config, quiet=True)
+    assert train(config, quiet=True).ended == "finished"
+
+
+def test_a_full_disk_leaves_no_part_of_a_picture(tmp_path: Path) -> None:
+    with file_size_limit(20_000), pytest.raises(RunDirectoryError, match=r"cannot write .*curve.png: File too large"):
+        train(tiny(tmp_path / "run", updates=2), quiet=True)
+    assert not (tmp_path / "run" / "curve.png").exists()
+
+
+def test_processes_that_do_not_fit_leave_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="expected devices to be 2, the processes that torchrun started, got 3"):
+        train(tiny(tmp_path / "run", devices=3))
+    with pytest.raises(ConfigError, match="expected valid_size of at least one sequence for each of 2 devices, got 1"):
+        train(tiny(tmp_path / "run", valid_size=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_whole_numbers_for_fractions_are_the_same_settings() -> None:
+    """As run.json, which the command line reads, gives them back."""
+    config = tiny(task=AddingTask(6), optim=OptimConfig(lr=1, clip_norm=2), stop_at=3)
+    written = {"task": {"name": "adding", "length": 6}, "optim": {"lr": 1, "clip_norm": 2}}
+    names = ("updates", "batch_size", "valid_size", "test_size", "eval_every", "checkpoint_every", "tensorboard")
+    model = {"cell": "gru", "hidden": 8}
+    read = config_from_dict(written | {"model": model} | {name: getattr(config, name) for name in names})
+    assert isinstance(read.optim.lr, float)
+    assert fingerprint(read) == fingerprint(config)
+
+
+def test_scores_that_are_no_numbers_are_null(tmp_path: Path) -> None:
+    run = Run(train(tiny(tmp_path / "run", updates=1), quiet=True).directory)
+    scores = {"test": {"loss": math.nan, "accuracy": 0.5}}
+    run.write(result=run.record["result"] | {"best": scores, "final": {"test": {"loss": math.inf}}})
+
+    def refuse(constant: str) -> float:
+        raise AssertionError(constant)
+
+    kept = json.loads((tmp_path / "run" / "run.json").read_text(), parse_constant=refuse)
+    assert kept["result"]["best"]["test"] == {"loss": None, "accuracy": 0.5}
+    result = Run(tmp_path / "run").result
+    assert result is not None
+    assert math.isnan(result.score("test"))
+
+
+def test_a_target_may_be_moved(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", stop_at=1e9)
+    first = train(config, quiet=True)
+    assert (first.ended, first.updates) == ("target", 10)
+    assert resume(tmp_path / "run", config, quiet=True) == first
+    moved = resume(tmp_path / "run", replace(config, stop_at=None), quiet=True)
+    assert (moved.ended, moved.updates) == ("finished", 40)
+
+
+def test_a_run_that_is_to_go_on_is_scored_as_on_the_way(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run", valid_size=20, test_size=40, eval_every=1)
+    stopped = train(config, budget=0, quiet=True)
+    assert stopped.final["test"]["loss"] == pytest.approx(Run(stopped.directory).curve["test/loss"][-1])
+    finished = resume(stopped.directory, config, quiet=True)
+    assert finished.final["test"]["loss"] != pytest.approx(Run(stopped.directory).curve["test/loss"][-1])
