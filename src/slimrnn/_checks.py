@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 import torch
@@ -42,3 +43,9 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """`value` must be one of `choices`."""
     if value not in choices:
         raise ValueError(f"expected {name} to be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def suggestion(name: object, names: Iterable[str]) -> str:
+    """ "; did you mean 'copy'?" where a name is close to what was given."""
+    close = difflib.get_close_matches(name, list(names), n=1) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -38,7 +38,7 @@ def test_errors_are_one_line_on_every_kind_of_terminal(capsys: Capture) -> None:
 
 
 def test_mistyped_command_gets_a_suggestion(capsys: Capture) -> None:
-    assert complaint(capsys, "docter").endswith("got 'docter'; did you mean doctor?")
+    assert complaint(capsys, "docter").endswith("got 'docter'; did you mean 'doctor'?")
 
 
 def test_version(capsys: Capture) -> None:
@@ -48,7 +48,7 @@ def test_version(capsys: Capture) -> None:
 
 def test_debug_shows_where_an_error_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLIMRNN_DEBUG", "1")
-    with pytest.raises(Exception, match="did you mean doctor"):
+    with pytest.raises(Exception, match="did you mean 'doctor'"):
         main(["docter"])
 
 

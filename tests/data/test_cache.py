@@ -122,5 +122,5 @@ def test_missing_files_are_named_with_their_place(tmp_path: Path, monkeypatch: p
     (tmp_path / "movielens/ml-1m").mkdir(parents=True)
     (tmp_path / "movielens/ml-1m/ratings.dat").touch()
     assert find_file("ml-1m", "ratings.dat") == find_folder("ml-1m") / "ratings.dat"
-    with pytest.raises(DataError, match="got 'ml1m'; did you mean ml-1m"):
+    with pytest.raises(DataError, match="got 'ml1m'; did you mean 'ml-1m'"):
         find_folder("ml1m")

@@ -179,7 +179,7 @@ def test_the_command_checks_and_lists(tmp_path: Path, capsys: Capture, monkeypat
     ("arguments", "message"),
     [
         (["get"], "expected the name of a data set (mnist, ptb"),
-        (["get", "mnits"], "got 'mnits'; did you mean mnist?"),
+        (["get", "mnits"], "got 'mnits'; did you mean 'mnist'?"),
         (["fetch"], "expected list, get NAME or check after slimrnn data, got fetch"),
         ([], "expected list, get NAME or check after slimrnn data, got none"),
         (["list", "mnist"], "expected no names after slimrnn data list, got mnist"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
+from slimrnn._checks import suggestion
 from slimrnn.cli.errors import UsageError
 from slimrnn.data.errors import DataError
 from slimrnn.training.errors import TrainingError
@@ -65,8 +65,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = suggestion(name, COMMANDS)
         raise UsageError(f"expected a command ({', '.join(COMMANDS)}), got {name!r}{hint}")
     command = importlib.import_module(f"slimrnn.cli.{MODULES.get(name, name)}")
     return int(command.run(rest) or 0)

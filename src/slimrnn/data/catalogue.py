@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from slimrnn._checks import suggestion
 from slimrnn.data.dataset import DataFile, Dataset, Source
 from slimrnn.data.errors import DataError
 
@@ -135,7 +134,6 @@ CATALOGUE: dict[str, Dataset] = {dataset.name: dataset for dataset in _ENTRIES}
 def find_dataset(name: str) -> Dataset:
     """The data set of that name."""
     if name not in CATALOGUE:
-        close = difflib.get_close_matches(name, CATALOGUE, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = suggestion(name, CATALOGUE)
         raise DataError(f"expected a data set ({', '.join(CATALOGUE)}), got {name!r}{hint}")
     return CATALOGUE[name]

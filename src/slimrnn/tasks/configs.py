@@ -9,7 +9,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from slimrnn.tasks.registry import TASKS, find_task, suggestion
+from slimrnn._checks import suggestion
+from slimrnn.tasks.registry import TASKS, find_task
 from slimrnn.training.config import Config, plain
 from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Task

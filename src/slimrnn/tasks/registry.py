@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
+from slimrnn._checks import suggestion
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
@@ -39,9 +37,3 @@ def find_row(name: str) -> PaperRow:
     if name not in rows:
         raise ConfigError(f"expected the name of a paper's row, got {name!r}{suggestion(name, rows)}")
     return rows[name]
-
-
-def suggestion(name: object, names: Iterable[str]) -> str:
-    """ "; did you mean 'copy'?" where a name is close to what was given."""
-    close = difflib.get_close_matches(name, list(names), n=1) if isinstance(name, str) else []
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -5,7 +5,6 @@ Shape suffixes: T time, B sequences of a batch, I input width, O output width, H
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, UnitaryProduct
+from slimrnn._checks import suggestion
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
@@ -126,8 +126,7 @@ def _term(name: str, config: ModelConfig, which: str) -> Structure:
             return FullUnitary()
         case "unitary-product":
             return UnitaryProduct()
-    close = difflib.get_close_matches(name, STRUCTURES, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = suggestion(name, STRUCTURES)
     raise ConfigError(f"expected {which} from {', '.join(STRUCTURES)} or a sum of these, got {name!r}{hint}")
 
 
