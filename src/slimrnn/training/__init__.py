@@ -12,7 +12,7 @@ from slimrnn.training.errors import (
     TrainingDiverged,
     TrainingError,
 )
-from slimrnn.training.task import Batch, Indices, Samples, Score, Task
+from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 if TYPE_CHECKING:
     from slimrnn.training.model import SequenceModel
@@ -28,6 +28,7 @@ __all__ = [
     "Indices",
     "ModelConfig",
     "OptimConfig",
+    "Outcome",
     "Result",
     "Run",
     "RunDirectoryError",

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from slimrnn.training.batches import as_dtype
 from slimrnn.training.config import Config
-from slimrnn.training.task import Batch, Indices, Score, Task
+from slimrnn.training.task import Batch, Indices, Outcome, Task
 
 LARGEST = 2**25  # numbers that the layers' outputs and inner states may have at a time
 MOST = 1000  # sequences at a time
@@ -61,23 +61,31 @@ def _cut(indices: Indices, steps: Indices, config: Config) -> Iterator[tuple[Ind
 
 
 class Totals:
-    """Sums of scores over batches, and over processes when read."""
+    """Sums of scores, and rows kept, over batches; over processes when read."""
 
     def __init__(self) -> None:
         self.sums: dict[str, list[float]] = {}
+        self.kept: dict[str, list[Tensor]] = {}
 
-    def add(self, scores: dict[str, Score]) -> None:
-        for name, (total, weight) in scores.items():
+    def add(self, outcome: Outcome) -> None:
+        for name, (total, weight) in outcome.scores.items():
             sums = self.sums.setdefault(name, [0.0, 0.0])
             sums[0] += float(total)
             sums[1] += float(weight)
+        for name, rows in outcome.kept.items():
+            self.kept.setdefault(name, []).append(rows.cpu())
 
-    def means(self, device: torch.device, world: int = 1) -> dict[str, float]:
-        """The scores, over `world` processes, which must all ask."""
+    def scores(self, task: Task, device: torch.device, world: int = 1) -> dict[str, float]:
+        """All scores of the task, over `world` processes, which must all ask."""
         sums = torch.tensor(list(self.sums.values()), dtype=torch.float64, device=device)
+        kept = {name: torch.cat(rows) for name, rows in self.kept.items()}
         if world > 1:
             torch.distributed.all_reduce(sums)
-        return {name: total / weight for name, (total, weight) in zip(self.sums, sums.tolist(), strict=True)}
+            everyone: list[dict[str, Tensor]] = [{}] * world
+            torch.distributed.all_gather_object(everyone, kept)
+            kept = {name: torch.cat([one[name] for one in everyone if name in one]) for name in {**everyone[0], **kept}}
+        means = {name: total / weight for name, (total, weight) in zip(self.sums, sums.tolist(), strict=True)}
+        return means | (task.pooled(kept) if kept else {}) | task.derived(means)
 
 
 @torch.no_grad()
@@ -88,8 +96,7 @@ def measure(model: nn.Module, task: Task, batches: Iterable[Batch], world: int =
     model.eval()
     for batch in batches:
         batch = as_dtype(batch, some.dtype).to(some.device)
-        output, state = model(batch.inputs, None if batch.first else state, batch.lengths)
-        totals.add(task.scores(output, batch))
+        outcome, state = task.run(model, batch, None if batch.first else state)
+        totals.add(outcome)
     model.train(training)
-    means = totals.means(some.device, world)
-    return means | task.derived(means)
+    return totals.scores(task, some.device, world)

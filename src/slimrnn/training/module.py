@@ -94,9 +94,9 @@ class SequenceModule(LightningModule):
     # --- an update --------------------------------------------------------------------------------------
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        output, state = self.model(batch.inputs, None if batch.first else self._state, batch.lengths)
+        outcome, state = self.config.task.run(self.model, batch, None if batch.first else self._state)
         self._state = detached(state)
-        total, weight = self.config.task.scores(output, batch)["loss"]
+        total, weight = outcome.scores["loss"]
         loss = total / self._share(total.detach(), weight)
         if not batch.first:  # it has no use for learned initial states, but DDP asks for all gradients
             loss = sum((0 * start.sum() for start in self.starts), loss)
@@ -208,12 +208,12 @@ class SequenceModule(LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         state = None if batch.first else self._valid_state
-        output, self._valid_state = self.model(batch.inputs, state, batch.lengths)
-        self._valid.add(self.config.task.scores(output, batch))
+        outcome, self._valid_state = self.config.task.run(self.model, batch, state)
+        self._valid.add(outcome)
 
     def on_validation_epoch_end(self) -> None:
-        means, self._valid = self._valid.means(self.device, self.trainer.world_size), Totals()
-        scores, self._valid_state = means | self.config.task.derived(means), None
+        scores = self._valid.scores(self.config.task, self.device, self.trainer.world_size)
+        self._valid, self._valid_state = Totals(), None
         self.log_dict({f"valid/{name}": value for name, value in scores.items()}, sync_dist=True)
         if self.trainer.state.fn == TrainerFn.FITTING and not self.trainer.sanity_checking:
             self.observe(scores[self.config.task.monitor])

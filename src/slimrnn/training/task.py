@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,13 @@ class Score(NamedTuple):
     weight: Tensor | float
 
 
+class Outcome(NamedTuple):
+    """What came of a batch."""
+
+    scores: dict[str, Score]
+    kept: dict[str, Tensor] = {}  # noqa: RUF012 -- never changed
+
+
 @dataclass(frozen=True)
 class Task(ABC):
     """A task: its options are the fields of a subclass, which `slimrnn train NAME` shows as its own."""
@@ -107,6 +114,24 @@ class Task(ABC):
         """ "loss", whose gradient is followed, and whatever else is worth watching.
 
         `output` is (T, B, O), or (B, O) where there is one output only."""
+
+    def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
+        """A batch through the net, from a state on: what came of it, and the state to go on from.
+
+        For tasks whose loss needs more of the net than its output; `model.training` tells an update from an
+        evaluation. The others define `scores`, and `kept` where a score is not a mean."""
+        output, state = model(batch.inputs, state, batch.lengths)
+        kept = {} if model.training else self.kept(output, batch)
+        return Outcome(self.scores(output, batch), kept), state
+
+    def kept(self, output: Tensor, batch: Batch) -> dict[str, Tensor]:
+        """What `pooled` needs of a batch, a row of numbers for each sequence: {"confidence": (B, 20)}."""
+        return {}
+
+    def pooled(self, kept: Mapping[str, Tensor]) -> dict[str, float]:
+        """Scores of a whole set that are not means over its sequences, such as those of a common ranking. The rows of
+        all batches and processes come in one, in no particular order."""
+        return {}
 
     def derived(self, means: Mapping[str, float]) -> dict[str, float]:
         """Scores that are functions of the means of others, such as a perplexity of a loss."""
