@@ -205,6 +205,31 @@ def engine(options: Options) -> Iterator[Table]:
     yield Table(title, records, facts={"threads": threads})
 
 
+def decoding(options: Options) -> Iterator[Table]:
+    """Symbols per second of a decoder that reads what it wrote."""
+    from decoding import BATCHES, CORES, STEPS, UNITS, WAYS, contestants, decoding_pass
+
+    threads, records, steps = options.threads[0], list[Record](), STEPS // 10 if options.quick else STEPS
+    torch.set_num_threads(threads)
+    for name in filter(options.wants, CORES):
+        decoders = contestants(name)
+        passes = {
+            (way, batch, kind): decoding_pass(decoder, batch, how, steps)
+            for way, how in WAYS.items()
+            for batch in BATCHES
+            for kind, decoder in decoders.items()
+        }
+        best = best_times(passes, options, f"decoding, {name}", budget=10)
+        for way in WAYS:
+            for batch in BATCHES:
+                rates = {kind: batch * steps / best[way, batch, kind] for kind in decoders}
+                record: Record = {"core": name, "way": way, "batch": batch, "ours tokens/s": rates["auto"]}
+                record |= {"reference tokens/s": rates["reference"], "torch.nn tokens/s": rates.get("torch.nn")}
+                records.append(record | {"ours / reference": rates["auto"] / rates["reference"]})
+    title = f"decoding of {steps} symbols one by one, n={UNITS}, {_threads(threads)}"
+    yield Table(title, records, facts={"threads": threads})
+
+
 def _threads(count: int) -> str:
     return f"{count} thread{'s' if count > 1 else ''}"
 
@@ -216,4 +241,5 @@ SECTIONS = {
     "scaling": scaling,
     "crossover": crossover,
     "engine": engine,
+    "decoding": decoding,
 }

@@ -6,7 +6,7 @@ A layer is any cell x any structure of the recurrent matrix:
     >>> rnn = GRU(1, 128, structure=LowRank(24) + Diagonal(), batch_first=True)
 """
 
-from slimrnn.layers import GRU, LSTM, RNN, hidden_size_for, summary
+from slimrnn.layers import GRU, LSTM, RNN, Highway, hidden_size_for, summary
 from slimrnn.structures import (
     BlockDiagonal,
     Dense,
@@ -29,6 +29,7 @@ __all__ = [
     "Dense",
     "Diagonal",
     "FullUnitary",
+    "Highway",
     "Kronecker",
     "LowRank",
     "Structure",

@@ -103,7 +103,7 @@ def test_what_is_left_out_has_its_default() -> None:
         ({"optim": {"lr": True}}, "expected optim.lr to be a number, got True"),
         (
             {"model": {"cell": "grue"}},
-            "expected model.cell to be one of rnn, gru, lstm, got 'grue'; did you mean 'gru'?",
+            "expected model.cell to be one of rnn, gru, lstm, highway, got 'grue'; did you mean 'gru'?",
         ),
     ],
 )

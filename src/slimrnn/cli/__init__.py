@@ -21,6 +21,7 @@ GROUPS = {
         "compare": "put runs side by side: a table and a plot",
         "reproduce": "repeat a paper's result, with a verdict",
         "sample": "let a net of characters write text",
+        "recommend": "let a net say what a user takes next",
     },
     "Tools": {
         "data": "list, get and check data sets",

@@ -58,8 +58,8 @@ def comparison_table(contestants: Sequence[Contestant]) -> str:
         updates, seconds = one.progress
         scores = (number(one.score(split, name)) for split, name in columns)
         rows.append([one.name, f"{one.parameters:,}", f"{updates:,.0f}", in_words(seconds), *scores])
-    for baseline, loss in _baselines(contestants).items():
-        rows.append([baseline, "", "", "", *(number(loss if name == "loss" else None) for _, name in columns)])
+    for rival, found in _rivals(contestants).items():
+        rows.append([rival, "", "", "", *(number(found[split].get(name)) for split, name in columns)])
     return table(rows)
 
 
@@ -76,6 +76,19 @@ def plot_comparison(
         path.parent.mkdir(parents=True, exist_ok=True)
     title = title or describe_task(contestants[0].run.config["task"])
     plot_curves(lines, path, title, subtitle, _baselines(contestants), ylabel=f"{loss} on the validation set")
+
+
+def _rivals(contestants: Sequence[Contestant]) -> dict[str, dict[str, dict[str, float]]]:
+    """What to compare with, by set and score: one for all runs, or each run's where lengths and the like differ."""
+    tasks = {one.name: one.config.task for one in contestants}
+    found = {name: {split: task.rivals(split) for split in task.test_sets} for name, task in tasks.items()}
+    first = found[contestants[0].name]
+    labelled = {f" ({name})": sets for name, sets in found.items()}
+    return {
+        rival + label: {split: rivals[rival] for split, rivals in sets.items()}
+        for label, sets in ({"": first} if all(sets == first for sets in found.values()) else labelled).items()
+        for rival in next(iter(sets.values()), {})
+    }
 
 
 def _baselines(contestants: Sequence[Contestant]) -> dict[str, float]:

@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from slimrnn import hidden_size_for, summary
+from slimrnn import Highway, hidden_size_for, summary
 from slimrnn.cli.errors import refusing
 from slimrnn.cli.forms import form
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import starting_point
-from slimrnn.layers import RecurrentStack
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.model import build_layers, structure_from
+from slimrnn.training.task import Task
 
 USAGE = "usage: slimrnn params TASK [OPTIONS]\n\nWhere a net's parameters are, or the state that a budget buys."
 
@@ -28,7 +28,7 @@ class Options:
     config: Path | None = None
     """settings from this YAML file or run.json; options override them"""
     budget: int | None = None
-    """find the largest --model.hidden whose recurrent layers have at most so many parameters"""
+    """find the largest --model.hidden whose recurrent (or highway) layers have at most so many parameters"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -39,23 +39,27 @@ def run(arguments: Sequence[str]) -> None:
     with refusing(ValueError, RuntimeError), torch.device("meta"):  # counting needs no memory
         model = filled.model
         if filled.budget is not None:
-            model = replace(model, hidden=affordable(filled.task.input_size, model, filled.budget))
+            model = replace(model, hidden=affordable(filled.task, model, filled.budget))
         table = summary(filled.task.model(model))
     if filled.budget is not None:
-        print(f"{filled.budget:,} parameters of recurrent layers buy a state of {model.hidden:,}\n")
+        kind = "highway" if model.cell == "highway" else "recurrent"
+        print(f"{filled.budget:,} parameters of {kind} layers buy a state of {model.hidden:,}\n")
     print(table)
 
 
-def affordable(input_size: int, model: ModelConfig, budget: int) -> int:
-    """The largest state that so many parameters of recurrent layers buy."""
+def affordable(task: Task, model: ModelConfig, budget: int) -> int:
+    """The largest state that so many parameters of recurrent, or highway, layers buy."""
 
-    def layers(size: int, hidden: int, **_: Any) -> RecurrentStack:
-        return build_layers(size, replace(model, hidden=hidden))
+    def layers(size: int, hidden: int, **_: Any) -> Any:
+        sized = replace(model, hidden=hidden)
+        if model.cell != "highway":
+            return build_layers(size, sized)
+        return next(part for part in task.model(sized).modules() if isinstance(part, Highway))
 
     return hidden_size_for(
         budget,
         layers,
-        input_size,
+        task.input_size,
         structure=lambda n: structure_from(replace(model, hidden=n)),
         input_structure=lambda n: structure_from(replace(model, hidden=n), "input_structure"),
     )

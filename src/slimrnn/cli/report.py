@@ -32,9 +32,13 @@ def exit_code(result: Result) -> int:
 
 
 def scores_table(scores: Mapping[str, Mapping[str, float]], task: Task) -> str:
-    """A row for each set of sequences, and the losses to compare with."""
+    """A row for each set of sequences, and what to compare the scores on the test sets with."""
     names = list(dict.fromkeys(name for values in scores.values() for name in values))
-    entries = {**scores, **{name: {"loss": loss} for name, loss in task.baselines.items()}}
+    entries = {**scores}
+    for split in task.test_sets:
+        for name, values in task.rivals(split).items():
+            is_new = entries.setdefault(name, values) != values  # the same on all sets: one row
+            entries |= {f"{name} ({split})": values} if is_new else {}
     rows = [[entry, *(number(values.get(name)) for name in names)] for entry, values in entries.items()]
     return table([["", *(name.replace("_", " ") for name in names)], *rows])
 

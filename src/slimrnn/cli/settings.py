@@ -26,7 +26,7 @@ def starting_point(arguments: Sequence[str], command: str, usage: str) -> tuple[
             print(f"{usage}\n\nTasks\n{listing()}\n\nslimrnn {command} TASK --help shows the options.")
             raise SystemExit(0)
         raise UsageError(f"expected a task ({', '.join(TASKS)}) or --config FILE after slimrnn {command}, got none")
-    return Config(find_task(name)()), rest
+    return find_task(name)().default_config(), rest
 
 
 def load(file: Path) -> Config:

@@ -16,12 +16,22 @@ from slimrnn.data.idx import read_idx
 SIDE = 28
 CLASSES = 10
 SIZES = {"train": 60_000, "t10k": 10_000}
+TRAINING = 55_000  # of the 60,000 training images; the last 5,000 validate
 Bytes = NDArray[np.uint8]
 
 
 def load_mnist(part: str) -> tuple[Bytes, Bytes]:
     """Images and digits of the parts "train" and "t10k"; a second call gives the same arrays, not to be written to."""
     return _load(part, dataset_folder("mnist").resolve())
+
+
+def load_mnist_split(split: str) -> tuple[Bytes, Bytes]:
+    """Images and digits of "train", "valid" or a test set."""
+    if split not in ("train", "valid"):
+        return load_mnist("t10k")
+    images, labels = load_mnist("train")
+    part = slice(None, TRAINING) if split == "train" else slice(TRAINING, None)
+    return images[part], labels[part]
 
 
 @lru_cache(maxsize=4)

@@ -1,6 +1,7 @@
-"""Layers: `RecurrentLayer` in one direction, and the stacks RNN, GRU and LSTM with torch.nn's interface."""
+"""Layers: `RecurrentLayer` in one direction, the stacks RNN, GRU and LSTM with torch.nn's interface, and Highway."""
 
 from slimrnn.layers.gru import GRU
+from slimrnn.layers.highway import Highway
 from slimrnn.layers.lstm import LSTM
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.rnn import RNN
@@ -8,4 +9,4 @@ from slimrnn.layers.sizing import hidden_size_for
 from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.summary import summary
 
-__all__ = ["GRU", "LSTM", "RNN", "RecurrentLayer", "RecurrentStack", "hidden_size_for", "summary"]
+__all__ = ["GRU", "LSTM", "RNN", "Highway", "RecurrentLayer", "RecurrentStack", "hidden_size_for", "summary"]

@@ -64,8 +64,10 @@ def in_autocast(device: str) -> bool:
     return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
-def check_lengths(lengths: Tensor | Sequence[int], time: int, batch: int, device: torch.device) -> Tensor:
-    """`lengths` must hold one integer between 1 and `time` for every sequence."""
+def check_lengths(
+    lengths: Tensor | Sequence[int], time: int, batch: int, device: torch.device, least: int = 1
+) -> Tensor:
+    """`lengths` must hold one integer between `least` and `time` for every sequence."""
     if not isinstance(lengths, Tensor):
         if not hasattr(lengths, "__iter__") or not all(isinstance(n, Integral) and n is not True for n in lengths):
             raise TypeError(f"expected lengths to be a tensor or a sequence of integers, got {lengths!r}")
@@ -75,8 +77,8 @@ def check_lengths(lengths: Tensor | Sequence[int], time: int, batch: int, device
     if tuple(lengths.shape) != (batch,):
         raise ValueError(f"expected lengths of shape ({batch},), one per sequence, got {tuple(lengths.shape)}")
     # Values are unknown to torch.compile, which could not go on past a look at them.
-    if batch and not torch.compiler.is_compiling() and (int(lengths.min()) < 1 or int(lengths.max()) > time):
-        raise ValueError(f"expected lengths between 1 and {time}, got {lengths.tolist()}")
+    if batch and not torch.compiler.is_compiling() and (int(lengths.min()) < least or int(lengths.max()) > time):
+        raise ValueError(f"expected lengths between {least} and {time}, got {lengths.tolist()}")
     return lengths.to(device)
 
 

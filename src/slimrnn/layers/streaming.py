@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from slimrnn._fields import field_dtype
 from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -16,6 +17,17 @@ from slimrnn.structures.dense import DenseMap
 
 if TYPE_CHECKING:
     from slimrnn.layers.stack import RecurrentStack, States
+
+
+_optimizer_steps = 0  # of any optimizer: the fused ones change parameters without raising their version
+
+
+def _count(*_: object) -> None:
+    global _optimizer_steps
+    _optimizer_steps += 1
+
+
+register_optimizer_step_post_hook(_count)
 
 
 class Stream:
@@ -35,11 +47,14 @@ class Stream:
             self.serves, modules = False, []
         tables = [(m._parameters, name, p) for m in modules for name, p in m._parameters.items()]
         self.parameters = [(t, name, p, p.data_ptr, p.data_ptr(), p._version) for t, name, p in tables if p is not None]
+        self.optimizer_steps = _optimizer_steps
         self.absent = [(t, name) for t, name, p in tables if p is None]
         self.children = [(m._modules, name, child) for m in modules for name, child in m._modules.items()]
 
     def is_current(self) -> bool:
         """Whether every parameter is still the one that was packed, and unchanged."""
+        if self.optimizer_steps != _optimizer_steps:
+            return False
         for table, name, p, find_pointer, pointer, version in self.parameters:
             if table.get(name) is not p or p._version != version or find_pointer() != pointer:
                 return False

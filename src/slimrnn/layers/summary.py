@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from slimrnn.cells import LSTMCell
+from slimrnn.layers.highway_layer import HighwayLayer
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 HEADINGS = ("layer", "structure", "recurrent", "input", "bias", "total", "multiply-adds", "dense", "ratio")
@@ -14,13 +15,14 @@ HEADINGS = ("layer", "structure", "recurrent", "input", "bias", "total", "multip
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """One recurrent layer in one direction: real parameters, and real multiply-adds per step and sequence."""
+    """One recurrent layer in one direction, or one highway layer: real parameters, and real multiply-adds per step and
+    sequence."""
 
     name: str
     structure: str
-    recurrent: int  # with peepholes, which are recurrent weights too
+    recurrent: int  # from the state to itself: with peepholes; of a highway layer, its matrices
     input: int
-    bias: int  # with a learned initial state
+    bias: int  # with a learned initial state, or the scales of a batch normalisation
     macs: int
     dense_macs: int
 
@@ -34,7 +36,7 @@ class Summary:
     """What `summary` found; `print` shows it as a table."""
 
     layers: tuple[LayerSummary, ...]
-    other: int  # parameters outside recurrent layers, such as a read-out
+    other: int  # parameters outside these layers, such as a read-out
     total: int  # of the model, each parameter once, however often it is used
 
     def __str__(self) -> str:
@@ -54,13 +56,17 @@ class Summary:
 
 
 def summary(module: nn.Module) -> Summary:
-    """Parameters (recurrent / input / bias) and multiply-adds per step of every recurrent layer in `module`,
+    """Parameters (recurrent / input / bias) and multiply-adds per step of every recurrent or highway layer in `module`,
     against the dense layer of the same size."""
     layers: list[LayerSummary] = []
     inside: set[int] = set()
     for name, layer in module.named_modules():
-        if isinstance(layer, RecurrentLayer):
-            layers.append(_summarise(name or type(layer).__name__, layer))
+        if isinstance(layer, RecurrentLayer | HighwayLayer):
+            shown = name or type(layer).__name__
+            if isinstance(layer, HighwayLayer):
+                layers.append(_summarise_highway(shown, layer))
+            else:
+                layers.append(_summarise(shown, layer))
             inside.update(id(p) for p in layer.parameters())
     other = sum(p.numel() for p in module.parameters() if id(p) not in inside)
     return Summary(tuple(layers), other, sum(p.numel() for p in module.parameters()))
@@ -80,4 +86,17 @@ def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:
         bias=pointwise + start,
         macs=recurrent.macs + inputs.macs,
         dense_macs=cell.gates * hidden * (hidden + width) * (4 if cell.complex else 1),
+    )
+
+
+def _summarise_highway(name: str, layer: HighwayLayer) -> LayerSummary:
+    matrices = layer.matrices
+    return LayerSummary(
+        name=name,
+        structure=repr(matrices.spec),
+        recurrent=matrices.num_parameters,
+        input=0,
+        bias=sum(p.numel() for p in layer.parameters()) - matrices.num_parameters,
+        macs=matrices.macs,
+        dense_macs=2 * layer.size**2,
     )

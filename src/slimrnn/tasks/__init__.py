@@ -6,20 +6,34 @@ from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.configs import config_from_dict, config_to_dict
 from slimrnn.tasks.copy import CopyTask
+from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.generated import GeneratedTask
+from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
+from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.tasks.registry import TASKS, find_row, find_task, paper_rows
+from slimrnn.tasks.reverse import ReverseTask
+from slimrnn.tasks.sort_digits import SortDigitsTask
+from slimrnn.tasks.timit_frames import TimitFramesTask
 from slimrnn.tasks.word_copy import WordCopyTask
+from slimrnn.tasks.youtube8m import YouTube8MTask
 
 __all__ = [
     "TASKS",
     "AddingTask",
     "CopyTask",
+    "DatesTask",
     "GeneratedTask",
+    "MnistHighwayTask",
     "PTBCharsTask",
     "PixelMnistTask",
+    "RecommendTask",
+    "ReverseTask",
+    "SortDigitsTask",
+    "TimitFramesTask",
     "WordCopyTask",
+    "YouTube8MTask",
     "average",
     "config_from_dict",
     "config_to_dict",

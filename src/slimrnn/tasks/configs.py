@@ -26,9 +26,21 @@ def config_to_dict(config: Config) -> dict[str, Any]:
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:
-    """The opposite. What is left out has its default; unknown options and wrong types are refused."""
-    config: Config = _build(Config, values, "")
+    """The opposite. What is left out has the task's default; unknown options and wrong types are refused."""
+    config: Config = _build(Config, _filled(values), "")
     return config
+
+
+def _filled(values: object) -> object:
+    """With the defaults of the task that is named, also inside the model's and the optimizer's settings."""
+    if not isinstance(values, Mapping) or "task" not in values:
+        return values
+    filled = plain(_read_task(values["task"], "task").default_config())
+    for name, value in values.items():
+        inner = filled.get(name)
+        both = isinstance(inner, dict) and isinstance(value, Mapping) and name != "task"
+        filled[name] = {**inner, **value} if both else value
+    return filled
 
 
 def _build(cls: type[Any], values: object, where: str) -> Any:

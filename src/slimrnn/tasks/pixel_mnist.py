@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slimrnn._checks import check_choice
-from slimrnn.data.mnist import CLASSES, SIDE, Bytes, load_mnist
+from slimrnn.data.mnist import CLASSES, SIDE, load_mnist_split
 from slimrnn.tasks.averages import average
 from slimrnn.training import random
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
@@ -24,7 +24,6 @@ from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Batch, Indices, Samples, Score, Task
 
 STEPS = SIDE * SIDE
-TRAINING = 55_000  # of the 60,000 training images; the last 5,000 validate
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class PixelMnistTask(Task):
     def samples(self, split: str, seed: int) -> Samples:
         """Images in the order of the files; the seed makes no difference."""
         check_choice("split", split, ["train", "valid", *self.test_sets])
-        return _Samples(self, split, len(_images(split)[0]))
+        return _Samples(self, split, len(load_mnist_split(split)[0]))
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
         losses = functional.cross_entropy(output, batch.targets, reduction="none")
@@ -77,20 +76,12 @@ class _Samples:
     size: int
 
     def fetch(self, indices: Indices) -> Batch:
-        images, labels = _images(self.split)
+        images, labels = load_mnist_split(self.split)
         pixels_BT = images[indices].reshape(-1, STEPS)
         if self.task.permuted:
             pixels_BT = pixels_BT[:, _order(self.task.permutation_seed)]
         inputs_TB = np.divide(pixels_BT.T, np.float32(255), dtype=np.float32)
         return Batch(torch.from_numpy(inputs_TB)[..., None], torch.from_numpy(labels[indices].astype(np.int64)))
-
-
-def _images(split: str) -> tuple[Bytes, Bytes]:
-    if split not in ("train", "valid"):
-        return load_mnist("t10k")
-    images, labels = load_mnist("train")
-    part = slice(None, TRAINING) if split == "train" else slice(TRAINING, None)
-    return images[part], labels[part]
 
 
 @lru_cache(maxsize=4)

@@ -5,16 +5,37 @@ from __future__ import annotations
 from slimrnn._checks import suggestion
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
+from slimrnn.tasks.dates import DatesTask
+from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.planned import PLANNED
 from slimrnn.tasks.ptb_chars import PTBCharsTask
+from slimrnn.tasks.recommend import RecommendTask
+from slimrnn.tasks.reverse import ReverseTask
+from slimrnn.tasks.sort_digits import SortDigitsTask
+from slimrnn.tasks.timit_frames import TimitFramesTask
 from slimrnn.tasks.word_copy import WordCopyTask
+from slimrnn.tasks.youtube8m import YouTube8MTask
 from slimrnn.training.errors import ConfigError
 from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Task
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (CopyTask, WordCopyTask, AddingTask, PixelMnistTask, PTBCharsTask)
+    task.name: task
+    for task in (
+        CopyTask,
+        WordCopyTask,
+        AddingTask,
+        PixelMnistTask,
+        MnistHighwayTask,
+        PTBCharsTask,
+        TimitFramesTask,
+        YouTube8MTask,
+        RecommendTask,
+        ReverseTask,
+        SortDigitsTask,
+        DatesTask,
+    )
 }
 
 

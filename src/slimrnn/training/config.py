@@ -13,7 +13,8 @@ from slimrnn.training.task import Task
 class ModelConfig:
     """The net: recurrent layers and a linear read-out."""
 
-    cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    cell: Literal["rnn", "gru", "lstm", "highway"] = "lstm"
+    """highway: layers without recurrence, for the task mnist-highway"""
     hidden: int = 128
     """units of each layer"""
     structure: str = "dense"
@@ -33,7 +34,7 @@ class ModelConfig:
     bidirectional: bool = False
     residual: bool = False
     nonlinearity: Literal["tanh", "relu", "modrelu", "identity"] = "tanh"
-    """rnn: modrelu has a complex state"""
+    """rnn, highway (tanh or relu); modrelu has a complex state"""
     reset: Literal["before", "after"] = "after"
     """gru: the reset gate acts before or after the recurrent product"""
     update_bias: float = 0.0

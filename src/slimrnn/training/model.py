@@ -144,13 +144,22 @@ def _factors_of_two(hidden: int) -> list[int]:
 
 
 def _refuse_unused(config: ModelConfig) -> None:
-    defaults = {f.name: f.default for f in fields(config) if f.default is not MISSING}
-    used = {name.strip() for text in (config.structure, config.input_structure) for name in text.split("+")}
-    for owners, present in ((OF_CELL, [config.cell]), (OF_STRUCTURE, sorted(used))):
-        for option, owner in owners.items():
-            value, shown = getattr(config, option), ", ".join(present)
-            if owner not in present and value != defaults[option]:
-                raise ConfigError(f"expected {option} only with {owner}, got {option} {value} with {shown}")
+    _refuse(config, OF_CELL, [config.cell])
+    refuse_foreign(config)
     for option in ("dropout", "residual"):
         if getattr(config, option) and config.layers == 1:
             raise ConfigError(f"expected at least 2 layers for {option}, which acts between them, got 1")
+
+
+def refuse_foreign(config: ModelConfig) -> None:
+    """Options of structures that the net does not have."""
+    used = {name.strip() for text in (config.structure, config.input_structure) for name in text.split("+")}
+    _refuse(config, OF_STRUCTURE, sorted(used))
+
+
+def _refuse(config: ModelConfig, owners: dict[str, str], present: list[str]) -> None:
+    defaults = {f.name: f.default for f in fields(config) if f.default is not MISSING}
+    for option, owner in owners.items():
+        value, shown = getattr(config, option), ", ".join(present)
+        if owner not in present and value != defaults[option]:
+            raise ConfigError(f"expected {option} only with {owner}, got {option} {value} with {shown}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ def plot_curves(
     axes.set_yscale(scale)
     if scale == "linear":
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-    axes.set_title(title[:1].upper() + title[1:], loc="left", fontsize=16, weight="bold", pad=30)
+    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 64), loc="left", fontsize=16, weight="bold", pad=30)
     axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
     axes.set_xlabel("updates", fontsize=12)
     axes.set_ylabel(ylabel, fontsize=12)
@@ -100,8 +101,9 @@ def describe_model(model: Mapping[str, object]) -> str:
     numbers = {"low-rank": model["rank"], "block-diagonal": model["blocks"]}
     terms = [f"{name} {numbers.get(name) or ''}".strip() for name in str(model["structure"]).split("+")]
     layers = "" if model["layers"] == 1 else f"{model['layers']} layers of "
-    kind = "" if model["cell"] != "rnn" or model["nonlinearity"] == "tanh" else f"{model['nonlinearity']} "
-    return f"{kind}{str(model['cell']).upper()}, {layers}{model['hidden']} units, {' + '.join(terms)}"
+    cell = "highway" if model["cell"] == "highway" else str(model["cell"]).upper()
+    kind = f"{model['nonlinearity']} " if cell in ("RNN", "highway") and model["nonlinearity"] != "tanh" else ""
+    return f"{kind}{cell}, {layers}{model['hidden']} units, {' + '.join(terms)}"
 
 
 def _draw(axes: Axes, line: Line, color: str) -> None:

@@ -105,6 +105,11 @@ class Task(ABC):
         """Losses to compare with, by what reaches them: {"memoryless": 0.0204}."""
         return {}
 
+    def rivals(self, split: str) -> dict[str, dict[str, float]]:
+        """Scores on a set to compare with, by what reaches them: {"popularity": {"map_at_20": 0.01}}. Unless a task
+        says more, the baselines' losses, which are those on any set."""
+        return {name: {"loss": loss} for name, loss in self.baselines.items()}
+
     @abstractmethod
     def samples(self, split: str, seed: int) -> Samples:
         """The sequences of "train", "valid" or one of `test_sets`. No two splits share any."""
@@ -145,6 +150,18 @@ class Task(ABC):
     def papers(cls) -> tuple[PaperRow, ...]:
         """Results of papers on this task, with the settings that should give them."""
         return ()
+
+    def default_model(self) -> ModelConfig:
+        """What the command line begins with."""
+        from slimrnn.training.config import ModelConfig
+
+        return ModelConfig()
+
+    def default_config(self) -> Config:
+        """All settings that the command line begins with."""
+        from slimrnn.training.config import Config
+
+        return Config(self, self.default_model())
 
     def model(self, config: ModelConfig) -> nn.Module:
         """The net: called as model(inputs, state, lengths), it returns the output and the state to go on from."""

@@ -1,0 +1,118 @@
+"""Speech in files: 16-bit samples of one channel, in NIST SPHERE or RIFF (WAVE), whatever the files are called."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimrnn.data.errors import DataError
+from slimrnn.data.files import reading
+
+SPHERE, RIFF = b"NIST_1A\n", b"RIFF"
+PCM, EXTENSIBLE = 1, 0xFFFE  # of a WAVE file's formats
+BYTES = 2  # of a sample
+Samples = NDArray[np.int16]
+
+
+def read_audio(path: Path, rate: int) -> Samples:
+    """All samples of a file of that many a second; DataError where one is missing or the file is of another kind."""
+    with reading(path):
+        content = path.read_bytes()
+    if content.startswith(SPHERE):
+        return _sphere(content, path, rate)
+    if content.startswith(RIFF) and content[8:12] == b"WAVE":
+        return _riff(content, path, rate)
+    raise DataError(
+        f"expected 'NIST_1A' of SPHERE or 'RIFF....WAVE' at byte 0 of {path}, got {content[:12]!r}"
+        if content
+        else f"expected a SPHERE or RIFF file, got {path} of 0 bytes"
+    )
+
+
+def _sphere(content: bytes, path: Path, rate: int) -> Samples:
+    """A header of so many bytes as its second line says, with a field a line, `name -type value`; then the samples."""
+    size = content[8:16].strip()
+    if not size.isdigit() or int(size) < 16:
+        raise DataError(f"expected the size of the SPHERE header at byte 8 of {path}, got {size!r}")
+    start = int(size)
+    if len(content) < start:
+        raise DataError(f"{path} is truncated: expected a header of {start:,} bytes, got {len(content):,}")
+    header, end, _ = content[:start].partition(b"end_head")
+    if not end:
+        raise DataError(f"expected end_head in the {start:,} bytes of the header of {path}, got none")
+    fields = {}
+    for line in header.decode("latin-1").splitlines()[2:]:
+        name, _, rest = line.partition(" ")
+        fields[name] = rest.partition(" ")[2].strip()
+    coding = fields.get("sample_coding", "pcm")
+    if coding != "pcm":
+        raise DataError(
+            f"expected plain samples in {path}, got sample_coding {coding}: "
+            f"convert it by sph2pipe -f wav {path.name} OUT"
+        )
+    _check(path, "channel_count", _number(fields, "channel_count", path), 1, "one channel")
+    _check(path, "sample_rate", _number(fields, "sample_rate", path), rate, f"{rate:,} samples a second")
+    _check(path, "sample_n_bytes", _number(fields, "sample_n_bytes", path), BYTES, "16-bit samples")
+    order = {"01": "<i2", "10": ">i2"}.get(fields.get("sample_byte_format", ""))
+    if order is None:
+        raise DataError(f"expected sample_byte_format 01 or 10 in {path}, got {fields.get('sample_byte_format')}")
+    count = _number(fields, "sample_count", path)
+    if len(content) > start + BYTES * count:
+        raise DataError(f"{path} is damaged: expected its end at byte {start + BYTES * count:,}, got {len(content):,}")
+    return _samples(content, start, count, order, path)
+
+
+def _number(fields: dict[str, str], name: str, path: Path) -> int:
+    value = fields.get(name, "nothing")
+    if not value.isdigit():
+        raise DataError(f"expected a number for {name} in the header of {path}, got {value}")
+    return int(value)
+
+
+def _riff(content: bytes, path: Path, rate: int) -> Samples:
+    """Chunks of a name, a size and as many bytes, padded to an even number: "fmt " first, then "data" among others."""
+    known, offset = False, 12
+    while offset + 8 <= len(content):
+        name, size = content[offset : offset + 4], struct.unpack_from("<I", content, offset + 4)[0]
+        if name == b"fmt ":
+            _check_format(content[offset + 8 : offset + 8 + size], offset, path, rate)
+            known = True
+        if name == b"data":
+            if not known:
+                raise DataError(f"expected a chunk 'fmt ' before 'data' at byte {offset:,} of {path}, got none")
+            if size % BYTES:
+                raise DataError(f"expected 'data' of whole samples at byte {offset:,} of {path}, got {size:,} bytes")
+            return _samples(content, offset + 8, size // BYTES, "<i2", path)
+        offset += 8 + size + size % 2
+    raise DataError(f"{path} is truncated: expected a chunk 'data' before its end at byte {len(content):,}, got none")
+
+
+def _check_format(chunk: bytes, offset: int, path: Path, rate: int) -> None:
+    if len(chunk) < 16:
+        raise DataError(f"expected 'fmt ' of at least 16 bytes at byte {offset:,} of {path}, got {len(chunk)}")
+    kind, channels, found, _, _, bits = struct.unpack_from("<HHIIHH", chunk)
+    if kind == EXTENSIBLE and len(chunk) >= 26:
+        kind = struct.unpack_from("<H", chunk, 24)[0]
+    _check(path, "format", kind, PCM, "plain samples")
+    _check(path, "channels", channels, 1, "one channel")
+    _check(path, "rate", found, rate, f"{rate:,} samples a second")
+    _check(path, "bits", bits, 8 * BYTES, "16-bit samples")
+
+
+def _check(path: Path, name: str, got: int, wanted: int, words: str) -> None:
+    if got != wanted:
+        raise DataError(f"expected {words} ({name} {wanted}) in {path}, got {name} {got}")
+
+
+def _samples(content: bytes, start: int, count: int, order: str, path: Path) -> Samples:
+    end = start + BYTES * count
+    if len(content) < end:
+        raise DataError(
+            f"{path} is truncated: expected {count:,} samples up to byte {end:,}, got {len(content):,} bytes"
+        )
+    if count == 0:
+        raise DataError(f"expected samples in {path} from byte {start:,} on, got 0")
+    return np.frombuffer(content, order, count, start).astype(np.int16, copy=False)

@@ -1,0 +1,261 @@
+"""Interaction logs: who took what and when, from CSV, TSV, Parquet and MovieLens' own formats."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimrnn._checks import suggestion
+from slimrnn.data.errors import DataError
+from slimrnn.data.files import reading
+
+if TYPE_CHECKING:
+    from polars import DataFrame, Series
+
+USUAL_NAMES = {
+    "user": ("user", "user_id", "userId"),
+    "item": ("item", "item_id", "itemId", "movieId"),
+    "time": ("timestamp", "time"),
+}
+WITHOUT_HEADER = {"txt": ("user", "item"), "dat": ("user", "item", "rating", "timestamp")}
+SEPARATORS = {"csv": ",", "tsv": "\t", "txt": " ", "dat": "::"}
+
+Numbers = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a log. Where there is no name, a usual one is looked for; pages are read by name only."""
+
+    user: str | None = None
+    item: str | None = None
+    time: str | None = None
+    page: str | None = None
+    in_order: bool = False  # there are no times: rows are in time order
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Events by user, each user's in time order: those of user u are starts[u] ... starts[u + 1] − 1.
+
+    Users, items and pages are numbers, and `item_ids[number]` is what the log calls them."""
+
+    items: Numbers
+    starts: NDArray[np.int64]
+    times: NDArray[np.float64] | None  # in seconds, or whatever the log counts in
+    pages: Numbers | None
+    user_ids: tuple[str, ...]
+    item_ids: tuple[str, ...]
+    page_ids: tuple[str, ...] = ()
+    duplicates: int = 0  # that were dropped
+    incomplete: int = 0  # rows that were skipped
+
+    @property
+    def users(self) -> Numbers:
+        """Of each event."""
+        return np.repeat(np.arange(len(self.user_ids), dtype=np.int32), np.diff(self.starts))
+
+
+def read_interactions(path: Path, columns: Columns | None = None, skip_incomplete: bool = False) -> Interactions:
+    """A log of events. Unsorted ones are sorted, those at one time staying in the order of the file.
+
+    Events of the same user, item and time are one: the others are dropped, and a warning tells how many. A row with
+    a value missing is an error, or skipped with a warning."""
+    with reading(path):
+        found = path.stat()
+    return _read(path, found.st_size, found.st_mtime_ns, columns or Columns(), skip_incomplete)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, size: int, changed: int, columns: Columns, skip_incomplete: bool) -> Interactions:
+    return interactions_from(read_frame(path), path, columns, skip_incomplete)
+
+
+def interactions_from(frame: DataFrame, path: Path, columns: Columns, skip_incomplete: bool = False) -> Interactions:
+    """A table whose columns are texts, or of a Parquet file's types; `path` is for messages."""
+    kind = _kind(path)
+    if kind == "txt":
+        columns = Columns(columns.user, columns.item, columns.time, columns.page, in_order=True)
+    names = _names(frame.columns, columns, path)
+    frame = frame.select([frame[name].alias(role) for role, name in names.items()])
+    first_row = 1 if kind in (*WITHOUT_HEADER, "parquet") else 2
+    frame, incomplete = _without_missing(frame, names, path, first_row, skip_incomplete)
+    if len(frame) == 0:
+        raise DataError(f"expected events in {path}, got none")
+    users, user_ids = _numbered(frame["user"])
+    items, item_ids = _numbered(frame["item"])
+    pages, page_ids = _numbered(frame["page"]) if "page" in names else (None, ())
+    times = _seconds(frame["time"], path, names["time"]) if "time" in names else None
+    order = np.argsort(users, kind="stable") if times is None else np.lexsort((times, users))
+    duplicates = 0
+    if times is not None:
+        order, duplicates = _without_duplicates(order, users, items, times, path)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(users[order], minlength=len(user_ids)))]).astype(np.int64)
+    return Interactions(
+        items[order],
+        starts,
+        None if times is None else times[order],
+        None if pages is None else pages[order],
+        user_ids,
+        item_ids,
+        page_ids,
+        duplicates,
+        incomplete,
+    )
+
+
+def read_frame(path: Path) -> DataFrame:
+    """A whole table; of text files all columns are texts."""
+    pl = polars()
+    kind = _kind(path)
+    with reading(path):
+        raw = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"expected a whole gzip file, got {path}: {error}") from None
+    try:
+        if kind != "parquet":
+            return parse_table(raw, SEPARATORS[kind], WITHOUT_HEADER.get(kind))
+        frame: DataFrame = pl.read_parquet(raw)
+        return frame
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"expected a table in {path}, got one that cannot be read: {reason}") from None
+
+
+def parse_table(raw: bytes, separator: str, names: Sequence[str] | None = None) -> DataFrame:
+    """Lines of values with a separator between them; `names` where no header has them."""
+    pl = polars()
+    if not raw.strip():
+        raise DataError("expected a log of events, got an empty file")
+    frame: DataFrame = pl.read_csv(raw, separator=separator[0], has_header=names is None, infer_schema=False)
+    if names is None:
+        return frame
+    kept = frame[:, :: len(separator)]  # polars takes separators of one character: "::" is an empty value between two
+    if kept.width < len(names):
+        raise pl.exceptions.ComputeError(f"{kept.width} columns instead of {', '.join(names)}")
+    kept = kept[:, : len(names)]
+    return kept.rename(dict(zip(kept.columns, names, strict=False)))
+
+
+def polars() -> Any:
+    """The package, when it is needed."""
+    try:
+        import polars
+    except ModuleNotFoundError:
+        raise DataError('expected the package polars, got none: pip install "slimrnn[data]"') from None
+    return polars
+
+
+def _kind(path: Path) -> str:
+    """csv, tsv, txt, dat or parquet."""
+    suffixes = path.suffixes[:-1] if path.suffix == ".gz" else path.suffixes
+    kind = suffixes[-1][1:] if suffixes else ""
+    if kind not in (*SEPARATORS, "parquet"):
+        raise DataError(f"expected a log in .csv, .tsv, .parquet, .txt or .dat, got {path}")
+    return kind
+
+
+def _names(present: Sequence[str], columns: Columns, path: Path) -> dict[str, str]:
+    """Of the columns that are read, by what they are."""
+    names: dict[str, str] = {}
+    for role in ("user", "item", "time", "page"):
+        asked: str | None = getattr(columns, role)
+        if asked is None and (role == "page" or (role == "time" and columns.in_order)):
+            continue
+        wanted = USUAL_NAMES[role] if asked is None else (asked,)
+        name = next((name for name in wanted if name in present), None)
+        if name is None:
+            hint = "" if asked is None else suggestion(asked, present)
+            ways = "" if role != "time" else ", or --in-order where rows are in time order and have none"
+            raise DataError(
+                f"expected a column {' or '.join(wanted)} in {path}, got {', '.join(present)}{hint}: "
+                f"--{role}-column says which{ways}"
+            )
+        names[role] = name
+    return names
+
+
+def _without_missing(
+    frame: DataFrame, names: dict[str, str], path: Path, first_row: int, skip: bool
+) -> tuple[DataFrame, int]:
+    pl = polars()
+    empty = [pl.col(role).is_null() | (pl.col(role).cast(pl.String) == "") for role in frame.columns]
+    missing = frame.select(pl.any_horizontal(empty)).to_series()
+    count = int(missing.sum())
+    if count == 0:
+        return frame, 0
+    row = missing.arg_max() or 0
+    role = next(role for role in frame.columns if frame[role][row] in (None, ""))
+    where = f"no {names[role]} in row {row + first_row:,}"
+    rows = "row" if count == 1 else "rows"
+    if not skip:
+        raise DataError(
+            f"expected all values in {path}, got {where} ({count:,} such {rows}): --skip-incomplete leaves them out"
+        )
+    warnings.warn(f"{path}: skipped {count:,} incomplete {rows}, the first with {where}", stacklevel=2)
+    return frame.filter(~missing), count
+
+
+def _numbered(column: Series) -> tuple[Numbers, tuple[str, ...]]:
+    """Places in the sorted list of ids, and this list: sorted as numbers where all are, else as texts."""
+    pl = polars()
+    texts = column.cast(pl.String)
+    ids = texts.unique().sort()
+    whole = ids.cast(pl.Int64, strict=False)
+    if whole.null_count() == 0 and whole.n_unique() == len(ids):
+        ids = ids.gather(whole.arg_sort())
+    return texts.cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int32), tuple(ids.to_list())
+
+
+def _seconds(column: Series, path: Path, name: str) -> NDArray[np.float64]:
+    """From numbers, or from dates as in 2026-01-31 or 2026-01-31 12:00:00."""
+    pl = polars()
+    if column.dtype == pl.String:
+        numbers = column.cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            dates = column.str.to_datetime(strict=False, time_unit="us") if numbers[0] is None else None
+            column = numbers if dates is None else dates
+        else:
+            column = numbers
+        if column.null_count():
+            row = column.is_null().arg_max() or 0
+            raise DataError(f"expected numbers or dates as {name} in {path}, got another in event {row + 1:,}")
+    if column.dtype.is_temporal():
+        column = column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
+    seconds: NDArray[np.float64] = column.cast(pl.Float64).to_numpy().astype(np.float64)
+    if not np.isfinite(seconds).all():
+        row = int(np.flatnonzero(~np.isfinite(seconds))[0])
+        raise DataError(f"expected finite numbers as {name} in {path}, got {seconds[row]} in event {row + 1:,}")
+    return seconds
+
+
+def _without_duplicates(
+    order: NDArray[np.int64], users: Numbers, items: Numbers, times: NDArray[np.float64], path: Path
+) -> tuple[NDArray[np.int64], int]:
+    """Of the events of one user, item and time, the first in the file stays."""
+    one, next_one = order[:-1], order[1:]
+    at_once = (users[one] == users[next_one]) & (times[one] == times[next_one])
+    some = order[np.append(at_once, False) | np.append(False, at_once)]
+    some = some[np.lexsort((items[some], times[some], users[some]))]  # stable: equal ones stay as in the file
+    same = np.ones(max(0, len(some) - 1), dtype=bool)
+    for values in (users, items, times):
+        same &= values[some][1:] == values[some][:-1]
+    repeated = np.zeros(len(order), dtype=bool)
+    repeated[some[1:][same]] = True
+    count = int(repeated.sum())
+    if count:
+        told = "one event that repeats" if count == 1 else f"{count:,} events that repeat"
+        warnings.warn(f"{path}: dropped {told} the user, item and time of another", stacklevel=2)
+    return order[~repeated[order]], count

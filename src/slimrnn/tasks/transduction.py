@@ -1,0 +1,117 @@
+"""Tasks of sequence to sequence: symbols in, other symbols out, of another length.
+
+Shape suffixes: T time, B sequences.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from slimrnn._checks import check_choice, check_probability
+from slimrnn.sequence import PADDING, Decoder, Encoder, EncoderDecoder, Symbols
+from slimrnn.tasks.generated import GeneratedTask
+from slimrnn.training.config import Config, ModelConfig
+from slimrnn.training.task import Batch, Indices, Outcome, Score
+
+Pair = tuple[Sequence[int], Sequence[int]]  # source and target
+
+
+@dataclass(frozen=True)
+class TransductionTask(GeneratedTask):
+    """A subclass makes pairs of sequences. The net is an encoder and a decoder, which are both as the model's settings
+    say; the loss is that of teacher forcing, and in evaluations the net decodes greedily, fed with its own symbols."""
+
+    context: Literal["state", "input", "both"] = field(default="both", kw_only=True)
+    """what the decoder gets the encoder's last state as: its initial state, an input at each step, or both"""
+    forcing: float = field(default=1.0, kw_only=True)
+    """probability that the decoder reads the true symbol before in training, and not its own"""
+
+    every_step = False
+    monitor = "exact_match"
+    lower_is_better = False
+    test_sets = {"test": 5_000}  # noqa: RUF012 -- never changed
+
+    def __post_init__(self) -> None:
+        check_choice("context", self.context, ("state", "input", "both"))
+        check_probability("forcing", self.forcing)
+
+    @property
+    @abstractmethod
+    def longest(self) -> int:
+        """Symbols of the longest target."""
+
+    @abstractmethod
+    def pairs(self, split: str, key: int, indices: Indices) -> list[Pair]:
+        """Sources and targets of these numbers. No source is in two splits."""
+
+    @property
+    def baselines(self) -> dict[str, float]:
+        """All symbols, and the end, equally likely."""
+        return {"uniform": math.log(self.output_size + 1)}
+
+    def generate(self, split: str, key: int, indices: Indices) -> Batch:
+        pairs = self.pairs(split, key, indices)
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+        lengths = torch.tensor([len(source) for source in sources], dtype=torch.long)
+        return Batch(_padded(sources, 0), _padded(targets, PADDING), lengths=lengths)
+
+    def model(self, config: ModelConfig) -> nn.Module:
+        from slimrnn.training.model import build_layers
+
+        encoder = Encoder(lambda width: build_layers(width, config), Symbols(self.input_size))
+        causal = replace(config, bidirectional=False)
+        decoder = Decoder(
+            lambda width: build_layers(width, causal),
+            Symbols(self.output_size),
+            context_size=encoder.context_size,
+            context=self.context,
+        )
+        return EncoderDecoder(encoder, decoder)
+
+    def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
+        assert isinstance(model, EncoderDecoder)  # what the task makes
+        context = model.encoder(batch.inputs, batch.lengths)
+        lengths_B = (batch.targets != PADDING).sum(0)
+        forcing = self.forcing if model.training else 1.0
+        losses = model.decoder.losses(batch.targets, context, lengths_B, forcing=forcing)
+        scores = {"loss": Score(losses.sum(), (lengths_B + 1).sum().to(losses.dtype))}
+        if not model.training:
+            written = model.decoder.generate(context, max_length=self.longest)
+            output = written.sequences.masked_fill(~written.finished, PADDING)
+            scores |= self.scores(output, batch)
+        return Outcome(scores), None
+
+    def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
+        """`output` is what the net wrote, (T, B), with padding after its end: whole targets, and symbols at their
+        places, that are right."""
+        time = max(len(output), len(batch.targets))
+        written, wanted = _of_length(output, time), _of_length(batch.targets, time)
+        right_TB, there_TB = written == wanted, wanted != PADDING
+        return {
+            "exact_match": Score(right_TB.all(0).sum(), float(wanted.shape[1])),
+            "token_accuracy": Score((right_TB & there_TB).sum(), there_TB.sum()),
+        }
+
+    def check(self, config: Config) -> None:
+        if config.model.learn_initial_state and self.context != "input":
+            raise ValueError("expected learn_initial_state only with context input, which leaves the state free")
+
+
+def _padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """(T, B), with at least one step."""
+    padded = np.full((len(rows), max((len(row) for row in rows), default=1)), padding, dtype=np.int64)
+    for b, row in enumerate(rows):
+        padded[b, : len(row)] = row
+    return torch.from_numpy(padded.T.copy())
+
+
+def _of_length(symbols_TB: Tensor, time: int) -> Tensor:
+    return nn.functional.pad(symbols_TB, (0, 0, 0, time - len(symbols_TB)), value=PADDING)
