@@ -6,6 +6,7 @@ A layer is any cell x any structure of the recurrent matrix:
     >>> rnn = GRU(1, 128, structure=LowRank(24) + Diagonal(), batch_first=True)
 """
 
+from slimrnn.cells import Leaky
 from slimrnn.layers import GRU, LSTM, RNN, hidden_size_for, summary
 from slimrnn.structures import (
     BlockDiagonal,
@@ -30,6 +31,7 @@ __all__ = [
     "Diagonal",
     "FullUnitary",
     "Kronecker",
+    "Leaky",
     "LowRank",
     "Structure",
     "Sum",

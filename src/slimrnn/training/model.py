@@ -100,13 +100,14 @@ def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
 def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of the recurrent matrices."""
     for stack in recurrent_layers(model):
-        for k in range(len(stack.layers)):
-            yield from stack.layer(k).recurrent.parameters()
+        for core in stack.cores:
+            for map in core.maps:
+                yield from map.parameters()
 
 
 def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:
     """Those of the layers that have one."""
-    layers = [stack.layer(k) for stack in recurrent_layers(model) for k in range(len(stack.layers))]
+    layers = [core for stack in recurrent_layers(model) for core in stack.cores]
     return [layer.initial for layer in layers if isinstance(layer.initial, nn.Parameter)]
 
 
