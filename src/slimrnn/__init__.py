@@ -7,7 +7,7 @@ A layer is any cell x any structure of the recurrent matrix:
 """
 
 from slimrnn.cells import Leaky
-from slimrnn.layers import GRU, LSTM, RNN, hidden_size_for, summary
+from slimrnn.layers import GRU, LSTM, RNN, ContextSwitching, Deep, OutputRecurrent, ReadOut, hidden_size_for, summary
 from slimrnn.structures import (
     BlockDiagonal,
     Dense,
@@ -27,12 +27,16 @@ __all__ = [
     "LSTM",
     "RNN",
     "BlockDiagonal",
+    "ContextSwitching",
+    "Deep",
     "Dense",
     "Diagonal",
     "FullUnitary",
     "Kronecker",
     "Leaky",
     "LowRank",
+    "OutputRecurrent",
+    "ReadOut",
     "Structure",
     "Sum",
     "UnitaryProduct",

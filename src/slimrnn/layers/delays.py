@@ -25,6 +25,11 @@ def push(line: Tensor, new_BH: Tensor) -> Tensor:
     return torch.cat([new_BH, line[..., : line.shape[-1] - new_BH.shape[-1]]], -1)
 
 
+def newest_alone(line: Tensor, new_BH: Tensor) -> Tensor:
+    """A line of which only the newest state is ever seen, the LSTM's c beside a skip: the others are zero."""
+    return torch.cat([new_BH, torch.zeros_like(line[..., new_BH.shape[-1] :])], -1)
+
+
 def oldest(line: Tensor, width: int) -> Tensor:
     """What a connection of delay D sees."""
     return line[..., line.shape[-1] - width :]
@@ -83,5 +88,5 @@ def with_skips(
     ends_B = torch.full((batch,), time, device=all_TBH.device) if lengths_B is None else lengths_B
     newest_DB = delay + ends_B - 1 - torch.arange(delay, device=all_TBH.device).unsqueeze(1)
     line = all_TBH[newest_DB, torch.arange(batch, device=all_TBH.device)].transpose(0, 1).flatten(1)
-    others = (push(old, new) for old, new in zip(state[1:], now[1:], strict=True))  # of c only the newest is ever seen
+    others = (newest_alone(old, new) for old, new in zip(state[1:], now[1:], strict=True))
     return all_TBH[delay:], (line, *others)

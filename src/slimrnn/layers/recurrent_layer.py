@@ -145,12 +145,12 @@ class RecurrentLayer(nn.Module):
         skip, skipped = self.skip, self.skipped
         assert skip is not None
         assert skipped is not None
-        wx_TBGH, prepared = self._input_product(x_TBI), skipped.prepare()
+        wx_TBGH, prepared = self.input_product(x_TBI), skipped.prepare()
 
         def run(piece: slice, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
             seen = seen if h_mask is None else seen * h_mask
             wx = wx_TBGH[piece] + skipped.matvec(seen, prepared=prepared)
-            output, last = self._scan(None, wx, state, h_mask, lengths, False)
+            output, last = self.scan(None, wx, state, h_mask, lengths, False)
             width = self.cell.hidden_size
             return torch.complex(output[..., :width], output[..., width:]) if self.cell.complex else output, last
 
@@ -161,7 +161,7 @@ class RecurrentLayer(nn.Module):
         self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
         if self.checkpoint_every is None or not torch.is_grad_enabled():
-            return self._scan(x_TBI, None, state, h_mask, lengths_B, reverse)
+            return self.scan(x_TBI, None, state, h_mask, lengths_B, reverse)
         return self._scan_in_segments(self.checkpoint_every, x_TBI, state, h_mask, lengths_B, reverse)
 
     def _scan_in_segments(
@@ -175,12 +175,12 @@ class RecurrentLayer(nn.Module):
             piece = x_TBI[start : start + k]
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, len(piece))
             output, state = checkpoint(
-                self._scan, piece, None, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
+                self.scan, piece, None, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
             )
             outputs.append(output)
         return torch.cat(outputs[::-1] if reverse else outputs), state
 
-    def _scan(
+    def scan(
         self,
         x_TBI: Tensor | None,
         wx_TBGH: Tensor | None,
@@ -197,30 +197,32 @@ class RecurrentLayer(nn.Module):
             if program is not None:
                 return self._native(program, x_TBI, wx_TBGH, state, h_mask, lengths_B, reverse)
         if x_TBI is not None:
-            wx_TBGH = self._input_product(x_TBI)
+            wx_TBGH = self.input_product(x_TBI)
         assert wx_TBGH is not None
-        output, last = reference.scan(self._advance(h_mask), wx_TBGH, state, lengths_B, reverse)
+        output, last = reference.scan(self.advance(h_mask), wx_TBGH, state, lengths_B, reverse)
         return side_by_side(output), last
 
     # --- one step ---------------------------------------------------------------------------------------
 
     def step(self, x_BI: Tensor, state: State) -> State:
         """One time step."""
-        wx, width = self._input_product(x_BI), self.cell.hidden_size
+        wx, width = self.input_product(x_BI), self.cell.hidden_size
         if self.skipped is not None:
             wx = wx + self.skipped.matvec(delays.oldest(state[0], width))
-        advance = self._advance(None)
+        advance = self.advance(None)
         if self.line == 1:
             return advance(wx, state)
         before = tuple(delays.oldest(part, width) if self.skip is None else part[..., :width] for part in state)
         new = advance(wx, before)
-        return tuple(delays.push(part, now) for part, now in zip(state, new, strict=True))
+        keep = delays.push if self.skip is None else delays.newest_alone
+        others = (keep(part, now) for part, now in zip(state[1:], new[1:], strict=True))
+        return delays.push(state[0], new[0]), *others
 
     def shown(self, state: State) -> Tensor:
         """The output that belongs to a state: the newest h."""
         return state[0][..., : self.cell.hidden_size]
 
-    def _advance(self, h_mask: Tensor | None) -> reference.Step:
+    def advance(self, h_mask: Tensor | None) -> reference.Step:
         """(U x_t + b, state before) -> state, in plain torch."""
         transitions, alpha = self.transitions, None if self.leak is None else self.leak()
         matvecs = [transition.matvec(h_mask) for transition in transitions]
@@ -233,7 +235,7 @@ class RecurrentLayer(nn.Module):
 
         return advance
 
-    def _input_product(self, x: Tensor) -> Tensor:
+    def input_product(self, x: Tensor) -> Tensor:
         return self.input.affine(x, self.cell.input_bias())
 
     # --- the native core --------------------------------------------------------------------------------
@@ -281,7 +283,7 @@ class RecurrentLayer(nn.Module):
         """What every step of the native loop adds to its gates: U x + b in the first phase, constants in the others."""
 
         def products() -> Tensor:
-            first = self._input_product(x) if x is not None else wx
+            first = self.input_product(x) if x is not None else wx
             assert first is not None
             constants = [transition.constant(first) for transition in self.transitions[1:]]
             if not constants:

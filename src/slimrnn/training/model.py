@@ -9,17 +9,27 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, UnitaryProduct
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    Dense,
+    Diagonal,
+    FullUnitary,
+    Kronecker,
+    LowRank,
+    ReadOut,
+    UnitaryProduct,
+)
 from slimrnn._checks import suggestion
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.readout import ReadOut
 
 LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
 OF_CELL = {"nonlinearity": "rnn", "reset": "gru", "update_bias": "gru", "forget_bias": "lstm", "peephole": "lstm"}
@@ -32,28 +42,15 @@ class SequenceModel(nn.Module):
 
     def __init__(self, input_size: int, output_size: int, config: ModelConfig, every_step: bool) -> None:
         super().__init__()
-        self.every_step = every_step
         self.rnn = build_layers(input_size, config)
-        self.readout = ReadOut(self.rnn.output_size, output_size)
+        self.readout = ReadOut(self.rnn, output_size, at="every" if every_step else "last")
 
     def forward(
         self, inputs: Tensor, state: States | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, States]:
         """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
-        return self.readout(hidden_TBH if self.every_step else self._last(hidden_TBH, lengths)), state
-
-    def _last(self, hidden_TBH: Tensor, lengths_B: Tensor | None) -> Tensor:
-        """What each direction gives when it has seen the whole sequence: the last valid step, backward the first."""
-        if lengths_B is None:
-            last = hidden_TBH[-1]
-        else:
-            sequences = torch.arange(hidden_TBH.shape[1], device=hidden_TBH.device)
-            last = hidden_TBH[lengths_B.to(hidden_TBH.device) - 1, sequences]
-        if not self.rnn.bidirectional:
-            return last
-        half = hidden_TBH.shape[-1] // 2
-        return torch.cat([last[:, :half], hidden_TBH[0, :, half:]], -1)
+        return self.readout(hidden_TBH, lengths), state
 
 
 def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
