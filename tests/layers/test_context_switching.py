@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ LAYERS: dict[str, Any] = {
     "rnn": RNN,
     "gru": GRU,
     "lstm": LSTM,
-    "modrelu": lambda *sizes, **options: RNN(*sizes, nonlinearity="modrelu", **options),
+    "modrelu": partial(RNN, nonlinearity="modrelu"),
 }
 every_layer = pytest.mark.parametrize("name", LAYERS)
 everywhere = pytest.mark.parametrize("on", ["inputs", "outputs", "both"])
@@ -145,4 +146,4 @@ def test_what_is_no_layer_is_refused() -> None:
     with pytest.raises(TypeError, match="expected an RNN, GRU or LSTM, got GRU"):
         ContextSwitching(torch.nn.GRU(3, 4))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected the states of the layer and of the auxiliary net, got Tensor"):
-        ContextSwitching(build("gru"))(numbers(2, 1, 6), torch.zeros(1, 1, 12))  # type: ignore[arg-type]
+        ContextSwitching(build("gru"))(numbers(2, 1, 6), torch.zeros(1, 1, 12))

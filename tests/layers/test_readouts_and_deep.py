@@ -63,7 +63,7 @@ def test_deep_is_perceptron_layer_perceptron() -> None:
     layer = GRU(6, 8, transition_depth=2, dtype=torch.float64)
     net = Deep(3, layer, 2, input_depth=3, output_depth=2)
     x = numbers(5, 2, 3)
-    before = net.before.path(x) + net.before.skip(x)  # type: ignore[operator,union-attr]
+    before = net.before.path(x) + net.before.skip(x)  # type: ignore[operator]
     hidden, _ = layer(before)
     expected = net.after.path(hidden) + net.after.skip(hidden)  # type: ignore[misc]
     torch.testing.assert_close(net(x)[0], expected)

@@ -111,7 +111,7 @@ class ContextSwitching(nn.Module):
         return self._mask(context)
 
     def _mask(self, context: Tensor) -> Tensor:
-        scores = self.switch(context)
+        scores: Tensor = self.switch(context)
         if self.normalise == "softmax":
             return torch.softmax(scores, -1)
         open = torch.sigmoid(scores)

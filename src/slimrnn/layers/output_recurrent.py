@@ -144,7 +144,7 @@ class OutputRecurrent(nn.Module):
         if self._forced is not None:
             h_TBH, (last,) = self._forced.scan(None, wx, (h,), None, lengths_B, False)
         else:
-            (h_TBH,) = self.layer.cell.step(wx, lambda h, gates=ALL: h.new_zeros(()), (h,))  # type: ignore[misc]
+            (h_TBH,) = self.layer.cell.step(wx, lambda h, gates=ALL: h.new_zeros(()), (h,))
             last = h_TBH[-1] if lengths_B is None else h_TBH[lengths_B - 1, torch.arange(len(h), device=h.device)]
         outputs, (last, _) = self._ended(self._read(h_TBH), last, lengths_B)
         ends = y_TBO[-1] if lengths_B is None else y_TBO[lengths_B - 1, torch.arange(len(h), device=h.device)]

@@ -50,7 +50,8 @@ class ReadOut(Affine):
             return super().forward(output)
         batched = output.dim() == 3
         h_TBH = output.transpose(0, 1) if batched and self.batch_first else output if batched else output.unsqueeze(1)
-        ragged = None if lengths is None else check_lengths(lengths, *h_TBH.shape[:2], output.device)
+        time, batch = h_TBH.shape[:2]
+        ragged = None if lengths is None else check_lengths(lengths, time, batch, output.device)
         summary = self._last(h_TBH, ragged) if self.at == "last" else self._over_time(h_TBH, ragged)
         return super().forward(summary if batched else summary.squeeze(0))
 
