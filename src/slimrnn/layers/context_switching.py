@@ -113,8 +113,8 @@ class ContextSwitching(nn.Module):
     def _mask(self, context: Tensor) -> Tensor:
         scores: Tensor = self.switch(context)
         if self.normalise == "softmax":
-            return torch.softmax(scores, -1)
-        open = torch.sigmoid(scores)
+            return scores.softmax(-1)
+        open: Tensor = torch.sigmoid(scores)
         return open / open.sum(-1, keepdim=True)
 
     def extra_repr(self) -> str:
