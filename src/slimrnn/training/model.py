@@ -16,10 +16,12 @@ from slimrnn import (
     LSTM,
     RNN,
     BlockDiagonal,
+    ContextSwitching,
     Dense,
     Diagonal,
     FullUnitary,
     Kronecker,
+    Leaky,
     LowRank,
     ReadOut,
     UnitaryProduct,
@@ -33,7 +35,13 @@ from slimrnn.training.errors import ConfigError
 
 LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
 OF_CELL = {"nonlinearity": "rnn", "reset": "gru", "update_bias": "gru", "forget_bias": "lstm", "peephole": "lstm"}
-OF_STRUCTURE = {"rank": "low-rank", "tied": "low-rank", "blocks": "block-diagonal", "factors": "kronecker"}
+OF_STRUCTURE = {
+    "rank": "low-rank",
+    "tied": "low-rank",
+    "blocks": "block-diagonal",
+    "context_switching": "block-diagonal",
+    "factors": "kronecker",
+}
 STRUCTURES = ("dense", "diagonal", "low-rank", "block-diagonal", "kronecker", "full-unitary", "unitary-product")
 
 
@@ -53,7 +61,7 @@ class SequenceModel(nn.Module):
         return self.readout(hidden_TBH, lengths), state
 
 
-def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
+def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | ContextSwitching:
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
     if config.cell not in LAYERS:
         raise ConfigError(f"expected a cell of {', '.join(LAYERS)}, got {config.cell!r}")
@@ -69,6 +77,10 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
         structure=structure_from(config),
         input_structure=structure_from(config, "input_structure"),
         residual=config.residual,
+        transition_depth=config.transition_depth,
+        leak=_leak(config),
+        delays=config.delays,
+        skip=config.skip,
         recurrent_dropout=config.recurrent_dropout,
         learn_initial_state=config.learn_initial_state,
         weight_norm=config.weight_norm,
@@ -77,7 +89,15 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
         backend=config.backend,
         **own,
     )
-    return stack
+    return stack if config.context_switching == "none" else ContextSwitching(stack, config.context_switching)
+
+
+def _leak(config: ModelConfig) -> Leaky | None:
+    if config.leak is None and config.time_constants is None:
+        if config.learn_leak:
+            raise ConfigError("expected leak or time_constants with learn_leak, got neither")
+        return None
+    return Leaky(config.leak, config.time_constants, learned=config.learn_leak)
 
 
 def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
