@@ -7,10 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from torch import nn
 
-from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Diagonal, Kronecker, LowRank, Structure, UnitaryProduct
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    ContextSwitching,
+    Dense,
+    Diagonal,
+    Kronecker,
+    Leaky,
+    LowRank,
+    OutputRecurrent,
+    Structure,
+    UnitaryProduct,
+)
 
 JAX, LOOP = "jax.jit + lax.scan", "torch loop of this cell"
 QUICK_TIME = 40  # steps of a sequence with --quick
@@ -73,6 +88,24 @@ LAYERS: dict[str, Callable[[Shape], nn.Module]] = {
     "nn.LSTMCell": lambda s: nn.LSTMCell(s.m, s.n),
 }
 
+# Connections beyond a layer's own, native and in plain torch.
+CONNECTIONS: dict[str, Callable[[Shape, str], nn.Module]] = {
+    "GRU leaky": lambda s, backend: GRU(s.m, s.n, leak=Leaky(time_constants=(1, 100), learned=True), backend=backend),
+    "GRU delays 1, 2, 4, 8": lambda s, backend: GRU(s.m, s.n, delays=(1, 2, 4, 8), backend=backend),
+    "GRU delay 8": lambda s, backend: GRU(s.m, s.n, delays=8, backend=backend),
+    "GRU skip 16": lambda s, backend: GRU(s.m, s.n, skip=16, backend=backend),
+    "GRU transition depth 2": lambda s, backend: GRU(s.m, s.n, transition_depth=2, backend=backend),
+    "RNN output recurrence": lambda s, backend: OutputRecurrent(s.m, s.n, 10, backend=backend),
+    "RNN hidden and output recurrence": lambda s, backend: OutputRecurrent(
+        s.m, s.n, 10, hidden_recurrence=Dense(), backend=backend
+    ),
+    "context switching GRU, 8 blocks": lambda s, backend: ContextSwitching(
+        GRU(s.m, s.n, structure=BLOCKS, backend=backend)
+    ),
+}
+LAYERS |= {name: partial(make, backend="auto") for name, make in CONNECTIONS.items()}
+LAYERS |= {f"{LOOP}, {name}": partial(make, backend="reference") for name, make in CONNECTIONS.items()}
+
 SMALL, LARGE, SINGLE = Shape(128, 20, 784), Shape(512, 20, 200), Shape(128, 1, 784)
 COPY, ADDING = Shape(512, 20, 750, 10), Shape(128, 20, 1000, 2)
 
@@ -92,6 +125,8 @@ AGAINST_TORCH = [
 ]
 OURS = dict.fromkeys((row.layer, row.shape) for row in AGAINST_TORCH)
 AGAINST_JAX = [Row(layer, JAX, shape, (1.8, 1.8)) for layer, shape in OURS]
+
+AGAINST_LOOP = [Row(name, rival, SMALL) for name in CONNECTIONS for rival in (LOOP, "GRU dense")]
 
 STREAM = Shape(128, 1, 1)
 STEPS = [

@@ -57,6 +57,16 @@ def table(options: Options) -> Iterator[Table]:
         yield Table(title, records, notes, {"threads": threads, "matmul peak GFLOP/s": peak})
 
 
+def connections(options: Options) -> Iterator[Table]:
+    """Leaks, delays, skips, deep transitions, output recurrence and context switching."""
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        rows = _chosen(cases.AGAINST_LOOP, options)
+        found = _measure(rows, options, training_pass, f"connections, {_threads(threads)}", budget=20)
+        records = [_times(row, result, "ms", 1e3) for row, result in found.items()]
+        yield Table(f"connections, forward + backward, {_threads(threads)}", records, facts={"threads": threads})
+
+
 def step(options: Options) -> Iterator[Table]:
     """Streaming, one step at a time, without gradients."""
     for threads in options.threads:
@@ -236,6 +246,7 @@ def _threads(count: int) -> str:
 
 SECTIONS = {
     "table": table,
+    "connections": connections,
     "step": step,
     "memory": memory,
     "scaling": scaling,

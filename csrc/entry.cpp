@@ -89,11 +89,19 @@ bool term_is_sound(const slimrnn_term &t) {
 int tensors_of(const slimrnn_term &t) {
     return t.kind == SLIMRNN_KRONECKER ? t.count : t.kind == SLIMRNN_LOW_RANK ? 2 : 1;
 }
+// The rows of the cell, which only modReLU must have, and the leak's.
+bool own_is_sound(const slimrnn_scan &s) {
+    static const int rows[] = {0, 0, 0, 1, 3, 1, 0};
+    const int of_cell = s.own_rows - s.leaky;
+    if (s.leaky < 0 || s.leaky > 1 || of_cell < 0 || !s.own != !s.own_rows) return false;
+    return of_cell == rows[s.cell] || (of_cell == 0 && s.cell != SLIMRNN_MODRELU);
+}
 bool is_sound(const slimrnn_scan *s, bool forward) {
     static const int gates[] = {1, 1, 1, 1, 4, 3, 3};
     if (!s || s->dtype < 0 || s->dtype > 1 || s->cell < 0 || s->cell > SLIMRNN_GRU_BEFORE || s->time < 1 ||
         s->batch < 0 || s->width < 1 || s->gates != gates[s->cell] || s->states != (s->cell == SLIMRNN_LSTM ? 2 : 1) ||
-        s->term_count < 1 || !s->terms || !s->state || !s->out || (s->cell == SLIMRNN_MODRELU && !s->own))
+        s->term_count < 1 || !s->terms || !s->state || !s->out || !own_is_sound(*s) || s->phases < 1 ||
+        s->term_count % s->phases || (s->phases > 1 && s->u))
         return false;
     if (s->is_complex && s->cell != SLIMRNN_IDENTITY && s->cell != SLIMRNN_MODRELU) return false;
     for (int k = 0; k < s->term_count; k++) {
@@ -105,7 +113,7 @@ bool is_sound(const slimrnn_scan *s, bool forward) {
     for (int k = 0; k < s->term_count; k++)
         for (int i = 0; i < tensors_of(s->terms[k]); i++)
             if (!s->terms[k].gradient || !s->terms[k].gradient[i]) return false;
-    return (s->gate_history || s->cell < SLIMRNN_LSTM) && (!s->own || s->d_own) && (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out &&
+    return (s->gate_history || s->cell < SLIMRNN_LSTM) && (!s->leaky || s->state_history) && (!s->own || s->d_own) && (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out &&
            s->d_last && s->d_state;
 }
 

@@ -44,14 +44,14 @@ template <class T> class Gradients {
     static Sums split(const slimrnn_scan &s, Term<T> *const *terms, T *at) {
         Sums sums{};
         int64_t size = 0;
-        for (int k = 0; k < s.term_count; k++) {
+        for (int k = 0; k < terms_per_phase(s); k++) {
             sums.term[k] = at + size;
             size += round_up(terms[k]->gradient_size(), lanes<T>);
         }
         sums.input = at + size;
         if (s.u) size += round_up(s.gates * s.width * (s.input_size + 1), lanes<T>);
         sums.own = at + size;
-        if (s.own) size += s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1);
+        size += round_up(s.own_rows * s.width, lanes<T>);
         sums.size = size;
         return sums;
     }
@@ -69,8 +69,8 @@ template <class T> class Gradients {
     }
     static int64_t workspace(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
         int64_t per_row = (3 + s.gates) * (round_up(s.width, panel<T>) + lanes<T>) + round_up(s.input_size + 1, panel<T>);
-        for (int k = 0; k < s.term_count; k++) per_row += s.gates * terms[k]->kept_size();
-        return rows_at_once(rows) * per_row + s.term_count * lanes<T>;
+        for (int k = 0; k < terms_per_phase(s); k++) per_row += s.gates * terms[k]->kept_size();
+        return rows_at_once(rows) * per_row + (terms_per_phase(s) + 4) * (lanes<T> + panel<T>);
     }
     static int64_t size(const slimrnn_scan &s, Term<T> *const *terms) { return split(s, terms, nullptr).size; }
 
@@ -104,7 +104,7 @@ template <class T> class Gradients {
     bool is_full() const { return rows + map.rows > most; }
 
     void sum_up() {
-        for (int k = 0; k < s.term_count; k++) {
+        for (int k = 0; k < map.count; k++) {
             const Term<T> &term = *map.terms[k];
             auto add = [&](const T *from, int64_t ldf, const T *y, int64_t ldy, int first, int last) {
                 term.gradient(map.scratch, rows, from, ldf, y, ldy, first, last, kept[k], s.gates * term.kept_size(),
@@ -124,17 +124,21 @@ template <class T> class Gradients {
         rows = 0;
     }
 
-    // Adds a thread's sums to the caller's tensors.
-    static void deliver(const slimrnn_scan &s, Term<T> *const *terms, const T *at) {
+    // Adds a thread's sums of a phase to the caller's tensors; returns where those of the next phase lie.
+    static const T *deliver(const slimrnn_scan &s, Term<T> *const *terms, const T *at, int phase) {
         const Sums sums = split(s, terms, const_cast<T *>(at));
-        for (int k = 0; k < s.term_count; k++) terms[k]->deliver(sums.term[k], 0, s.gates);
-        const int64_t own = s.own ? s.width * (s.cell == SLIMRNN_LSTM ? 3 : 1) : 0, m = s.input_size;
-        for (int64_t i = 0; i < own; i++) static_cast<T *>(s.d_own)[i] += sums.own[i];
-        if (!s.u) return;
+        for (int k = 0; k < terms_per_phase(s); k++) terms[k]->deliver(sums.term[k], 0, s.gates);
+        const int64_t own = s.own_rows * s.width, m = s.input_size;
+        T *d_own = static_cast<T *>(s.d_own) + phase * own;
+        for (int64_t i = 0; i < own; i++) d_own[i] += sums.own[i];
+        if (s.u) deliver_input(s, sums.input, m);
+        return at + sums.size;
+    }
+    static void deliver_input(const slimrnn_scan &s, const T *sums, int64_t m) {
         const int64_t n = s.gates * s.width;
         for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += sums.input[j * n + i];
-            if (s.bias) static_cast<T *>(s.d_bias)[i] += sums.input[m * n + i];
+            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += sums[j * n + i];
+            if (s.bias) static_cast<T *>(s.d_bias)[i] += sums[m * n + i];
         }
     }
 };

@@ -33,7 +33,7 @@ template <class T> Term<T> *make_term(const slimrnn_term &t) {
     }
 }
 
-constexpr int most_terms = 16;
+constexpr int most_terms = 64;
 struct Pack {
     int dtype, count;
     Term<float> *single[most_terms];
@@ -75,7 +75,7 @@ void release(void *packed) {
 
 void *pack(const slimrnn_scan *s, bool backward, int *status) {
     *status = SLIMRNN_BAD_ARGUMENT;
-    if (s->term_count > most_terms) return nullptr;
+    if (s->term_count > most_terms || s->phases > most_phases || terms_per_phase(*s) > 16) return nullptr;
     Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr};
     if (!made) {
         *status = SLIMRNN_NO_MEMORY;
@@ -123,17 +123,25 @@ int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, v
     return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, static_cast<double *>(sums))
                                       : run<float>(*s, pack, first, rows, static_cast<float *>(sums));
 }
+template <class T> int64_t all_sums(const slimrnn_scan &s, Term<T> *const *terms) {
+    int64_t size = 0;
+    for (int phase = 0; phase < s.phases; phase++) size += Gradients<T>::size(s, terms + phase * terms_per_phase(s));
+    return size;
+}
+template <class T> void deliver_all(const slimrnn_scan &s, Term<T> *const *terms, const T *sums) {
+    for (int phase = 0; phase < s.phases; phase++)
+        sums = Gradients<T>::deliver(s, terms + phase * terms_per_phase(s), sums, phase);
+}
 int64_t sums_size(const slimrnn_scan *s, void *packed) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? Gradients<double>::size(*s, pack->twice)
-                                      : Gradients<float>::size(*s, pack->single);
+    return pack->dtype == SLIMRNN_F64 ? all_sums<double>(*s, pack->twice) : all_sums<float>(*s, pack->single);
 }
 void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
     if (pack->dtype == SLIMRNN_F64)
-        Gradients<double>::deliver(*s, pack->twice, static_cast<const double *>(sums));
+        deliver_all<double>(*s, pack->twice, static_cast<const double *>(sums));
     else
-        Gradients<float>::deliver(*s, pack->single, static_cast<const float *>(sums));
+        deliver_all<float>(*s, pack->single, static_cast<const float *>(sums));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "cells/lstm.h"
 #include "gradients.h"
 
+#include <new>
+
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
@@ -30,7 +32,7 @@ template <class T> class TimeLoop {
     Workspace<T> memory;
     const int64_t block;  // numbers of a state of these rows
     const Packed<T> input;
-    Recurrence<T> map;
+    Recurrence<T> maps[most_phases];
 
     const T *in(const void *p, int64_t t, int64_t per_row) const {
         return static_cast<const T *>(p) + (t * s.batch + first) * per_row;
@@ -46,36 +48,36 @@ template <class T> class TimeLoop {
         : s(scan), cell(find_cell<T>(scan)), first(first), rows(rows), width(scan.width),
           row_gates(scan.gates * scan.width), memory{workspace}, block(rows * scan.width),
           input{scan.input_size, row_gates, input} {
-        map.terms = terms;
-        map.count = s.term_count;
-        map.rows = rows;
-        map.width = width;
-        map.gates = s.gates;
-        map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
-        map.masked = memory.take(block);
         int64_t most = 0;
         for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows_at_once(rows)));
-        map.scratch = memory.take(most);
+        T *scratch = memory.take(most), *masked = memory.take(block);
+        for (int phase = 0; phase < s.phases; phase++)
+            maps[phase] = {terms + phase * terms_per_phase(s), terms_per_phase(s), s.mask ? in(s.mask, 0, width) : nullptr,
+                           rows, width, masked, scratch, s.gates, {}};
     }
 
     void forward() {
-        Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
+        Step<T> step{nullptr, rows, width, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
                      memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr, 0};
         T *gates = memory.take(rows * row_gates), *h[2] = {memory.take(block), memory.take(block)},
-          *c[2] = {memory.take(block), memory.take(block)};
-        T *h_history = static_cast<T *>(s.is_complex ? nullptr : s.out), *c_history = static_cast<T *>(s.state_history);
+          *c[2] = {memory.take(block), memory.take(block)}, *given = memory.take(block);
+        T *h_history = static_cast<T *>(s.is_complex ? nullptr : s.out);
+        T *c_history = static_cast<T *>(s.states == 2 ? s.state_history : nullptr);
         step.h_before = in(s.state, 0, width);
         step.c_before = s.states == 2 ? in(s.state, 1, width) : nullptr;
         for (int64_t k = 0; k < s.time; k++) {
             const int64_t t = time_of(k);
+            enter(step, k);
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : gates;
             begin(step.gates, t);
             if (!s.u && k + 1 < s.time) prefetch(in(s.x, time_of(k + 1), row_gates), rows * row_gates);
             if (s.gate_history && k + 1 < s.time)
                 prefetch<1>(in(s.gate_history, time_of(k + 1), row_gates), rows * row_gates);
-            step.h = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
+            T *to = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
+            step.h = !s.leaky ? to : keeps_given() ? out(s.state_history, t, width) : given;
             step.c = s.lengths || !c_history ? c[k % 2] : out(c_history, t, width);
             cell.forward(step);
+            if (s.leaky) mix(step, leak(k), to);
             if (s.lengths) keep_ended(step, t, h_history, c_history);
             if (s.is_complex) show(step.h, t);
             step.h_before = step.h;
@@ -87,12 +89,18 @@ template <class T> class TimeLoop {
 
     // Back through time. The gradients of the parameters are summed every few steps, while what they need is at hand.
     void backward(T *sums) {
-        Gradients<T> gradients(s, map, memory, sums);
-        Step<T> step{map, rows, width, static_cast<const T *>(s.own), nullptr, nullptr, nullptr, nullptr, nullptr,
-                     nullptr, nullptr, memory.take(block), nullptr, nullptr, gradients.own(), 0};
+        alignas(Gradients<T>) unsigned char room[most_phases][sizeof(Gradients<T>)];
+        Gradients<T> *of_phase[most_phases];
+        for (int phase = 0; phase < s.phases; phase++) {
+            of_phase[phase] = new (room[phase]) Gradients<T>(s, maps[phase], memory, sums);
+            sums += Gradients<T>::size(s, maps[phase].terms);
+        }
+        Step<T> step{nullptr, rows, width, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                     nullptr, nullptr, memory.take(block), nullptr, nullptr, nullptr, 0};
         T *d_h = memory.take(block), *before = memory.take(block);
         T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
+        T *given = memory.take(block), *d_given = memory.take(block);
         T *pairs[2] = {memory.take(block), memory.take(block)};
         step.h = shown(time_of(s.time - 1), pairs[0]);
         memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
@@ -101,8 +109,11 @@ template <class T> class TimeLoop {
             const int64_t t = time_of(k);
             for (int64_t r = 0; r < rows; r++)
                 if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
+            enter(step, k);
+            Gradients<T> &gradients = *of_phase[k % s.phases];
+            step.d_own = gradients.own();
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : nullptr;
-            gradients.make_room(step, map);
+            gradients.make_room(step, maps[k % s.phases]);
             const T *previous = k ? shown(time_of(k - 1), pairs[1]) : nullptr;
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
             step.h_before = state_before(k, previous, 0, h_local);
@@ -115,7 +126,9 @@ template <class T> class TimeLoop {
             step.d_h = d_h;
             step.d_h_before = before;
             memset(before, 0, sizeof(T) * block);
+            if (s.leaky) unmix(step, leak(k), keeps_given() ? out(s.state_history, t, width) : given, d_given);
             cell.backward(step);
+            if (s.leaky) pass_leak(d_h, leak(k), before);
             if (s.lengths) pass_ended(step, t, ended);
             std::swap(d_h, before);
             for (int64_t r = 0; s.d_wx && r < rows; r++)
@@ -123,7 +136,7 @@ template <class T> class TimeLoop {
             gradients.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
             step.h = const_cast<T *>(previous);
             std::swap(pairs[0], pairs[1]);
-            if (gradients.is_full() || k == 0) gradients.sum_up();
+            if (gradients.is_full() || k < s.phases) gradients.sum_up();
         }
         memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
         if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
@@ -133,10 +146,53 @@ template <class T> class TimeLoop {
         int64_t scratch = 0;
         for (int k = 0; k < s.term_count; k++)
             scratch = std::max(scratch, terms[k]->scratch_size(rows_at_once(rows)));
-        return scratch + rows * s.width * (11 + s.gates) + 32 * panel<T> + Gradients<T>::workspace(s, terms, rows);
+        int64_t sums = 0;
+        for (int phase = 0; phase < s.phases; phase++)
+            sums += Gradients<T>::workspace(s, terms + phase * terms_per_phase(s), rows);
+        return scratch + rows * s.width * (13 + s.gates) + 36 * panel<T> + sums;
     }
 
   private:
+    // The maps and parameters of step k.
+    const T *own(int64_t k) const { return static_cast<const T *>(s.own) + k % s.phases * s.own_rows * width; }
+    const T *leak(int64_t k) const { return own(k) + (s.own_rows - 1) * width; }
+    bool keeps_given() const { return s.leaky && s.states == 1 && s.state_history; }
+    void enter(Step<T> &step, int64_t k) const {
+        step.map = &maps[k % s.phases];
+        step.own = s.own_rows > s.leaky ? own(k) : nullptr;
+    }
+    // h = a h_before + (1 − a) v, where the cell gave v
+    void mix(Step<T> &step, const T *leak, T *to) const {
+        for (int64_t r = 0; r < rows; r++)
+            each_vector<T>(width, [&](int64_t i, auto n) {
+                const int64_t at = r * width + i;
+                Vec<T> v = n.get(step.h + at), a = n.get(leak + i);
+                n.put(to + at, v + a * (n.get(step.h_before + at) - v));
+            });
+        step.h = to;
+    }
+    // The cell sees what it gave and the gradient of that; the leak's is summed.
+    void unmix(Step<T> &step, const T *leak, T *given, T *d_given) const {
+        T *d_leak = step.d_own + (s.own_rows - 1) * width;
+        for (int64_t r = 0; r < rows; r++)
+            each_vector<T>(width, [&](int64_t i, auto n) {
+                const int64_t at = r * width + i;
+                if (s.states == 2)
+                    n.put(given + at, n.get(step.gates + r * row_gates + 3 * width + i) *
+                                          hyperbolic_tangent<T>(n.get(step.c + at)));
+                Vec<T> d = n.get(step.d_h + at);
+                add_to<T>(d_leak + i, n, d * (n.get(step.h_before + at) - n.get(given + at)));
+                n.put(d_given + at, d - d * n.get(leak + i));
+            });
+        step.h = given;
+        step.d_h = d_given;
+    }
+    void pass_leak(const T *d_h, const T *leak, T *d_before) const {
+        for (int64_t r = 0; r < rows; r++)
+            each_vector<T>(width, [&](int64_t i, auto n) {
+                add_to<T>(d_before + r * width + i, n, n.get(d_h + r * width + i) * n.get(leak + i));
+            });
+    }
     // The gates before the recurrent product: U x + b.
     void begin(T *gates, int64_t t) const {
         if (!s.u) {

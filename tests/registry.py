@@ -17,6 +17,7 @@ from slimrnn import (
     Diagonal,
     FullUnitary,
     Kronecker,
+    Leaky,
     LowRank,
     Structure,
     UnitaryProduct,
@@ -81,6 +82,12 @@ CELLS: dict[str, CellCase] = {
     "lstm-peephole": CellCase(LSTM, {"peephole": True}),
     "gru-after": CellCase(GRU, {"update_bias": 0.5}),
     "gru-before": CellCase(GRU, {"reset": "before", "update_bias": 1.0}),
+    "tanh-leaky": CellCase(RNN, {"leak": Leaky(time_constants=(1, 10), learned=True)}),
+    "lstm-leaky": CellCase(LSTM, {"leak": Leaky(0.4, learned=True)}),
+    "gru-leaky-deep": CellCase(GRU, {"leak": 0.3, "transition_depth": 2}),
+    "modrelu-leaky-deep": CellCase(
+        RNN, {"nonlinearity": "modrelu", "leak": Leaky(0.5, learned=True), "transition_depth": 2}, complex=True
+    ),
 }
 
 

@@ -20,7 +20,7 @@ template <class T> struct Identity {
 
 template <class T, template <class> class F> struct Elman {
     static void forward(Step<T> &s) {
-        s.map.apply(s.h_before, s.gates, s.width, 0, 1);
+        s.map->apply(s.h_before, s.gates, s.width, 0, 1);
         each_vector<T>(s.rows * s.width, [&](int64_t i, auto n) { n.put(s.h + i, F<T>::f(n.get(s.gates + i))); });
     }
     static void backward(Step<T> &s) {
@@ -29,7 +29,7 @@ template <class T, template <class> class F> struct Elman {
                 int64_t at = r * s.width + i;
                 n.put(s.d_gates + r * s.ldd + i, n.get(s.d_h + at) * F<T>::slope(n.get(s.h + at)));
             });
-        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
+        s.map->adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
     }
 };
 
@@ -55,7 +55,7 @@ template <class T, bool COMPLEX> struct ModRelu {
         size = squares * inverse * down;
     }
     static void forward(Step<T> &s) {
-        s.map.apply(s.h_before, s.gates, s.width, 0, 1);
+        s.map->apply(s.h_before, s.gates, s.width, 0, 1);
         for (int64_t r = 0; r < s.rows; r++)
             each_vector<T>(s.width, [&](int64_t i, auto n) {
                 Vec<T> unit, size;
@@ -83,7 +83,7 @@ template <class T, bool COMPLEX> struct ModRelu {
                 }
                 n.put(s.d_gates + r * s.ldd + i, size > T(0) ? d_z : Vec<T>{});
             });
-        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
+        s.map->adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 1);
     }
 };
 

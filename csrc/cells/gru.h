@@ -16,13 +16,13 @@ template <class T> struct Gru {
 template <class T> struct GruAfter {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
-        s.map.apply(s.h_before, s.gates, 3 * w, 0, 2);
+        s.map->apply(s.h_before, s.gates, 3 * w, 0, 2);
         for (int64_t r = 0; r < s.rows; r++)
             if (s.own)
                 memcpy(s.spare + r * w, s.own, sizeof(T) * w);
             else
                 memset(s.spare + r * w, 0, sizeof(T) * w);
-        s.map.apply(s.h_before, s.spare, w, 2, 3);
+        s.map->apply(s.h_before, s.spare, w, 2, 3);
         for (int64_t row = 0; row < s.rows; row++) {
             T *at = s.gates + row * 3 * w;
             each_vector<T>(w, [&](int64_t k, auto n) {
@@ -54,15 +54,15 @@ template <class T> struct GruAfter {
                 n.put(s.d_h_before + row * w + k, dh * u);
             });
         }
-        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 2);
-        s.map.adjoint(s.spare, w, s.d_h_before, 2, 3);
+        s.map->adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 2);
+        s.map->adjoint(s.spare, w, s.d_h_before, 2, 3);
     }
 };
 
 template <class T> struct GruBefore {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
-        s.map.apply(s.h_before, s.gates, 3 * w, 0, 2);
+        s.map->apply(s.h_before, s.gates, 3 * w, 0, 2);
         for (int64_t row = 0; row < s.rows; row++) {
             T *at = s.gates + row * 3 * w;
             each_vector<T>(w, [&](int64_t k, auto n) {
@@ -71,7 +71,7 @@ template <class T> struct GruBefore {
                 n.put(s.spare + row * w + k, r * n.get(s.h_before + row * w + k));
             });
         }
-        s.map.apply(s.spare, s.gates + 2 * w, 3 * w, 2, 3);
+        s.map->apply(s.spare, s.gates + 2 * w, 3 * w, 2, 3);
         for (int64_t row = 0; row < s.rows; row++) {
             T *at = s.gates + row * 3 * w;
             each_vector<T>(w, [&](int64_t k, auto n) {
@@ -95,7 +95,7 @@ template <class T> struct GruBefore {
                 n.put(s.spare + row * w + k, Vec<T>{});
             });
         }
-        s.map.adjoint(s.d_gates + 2 * w, s.ldd, s.spare, 2, 3);  // gradient of r h
+        s.map->adjoint(s.d_gates + 2 * w, s.ldd, s.spare, 2, 3);  // gradient of r h
         for (int64_t row = 0; row < s.rows; row++) {
             const T *at = s.gates + row * 3 * w;
             T *to = s.d_gates + row * s.ldd;
@@ -105,7 +105,7 @@ template <class T> struct GruBefore {
                 n.put(s.d_h_before + row * w + k, n.get(s.d_h_before + row * w + k) + d_rh * r);
             });
         }
-        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 2);
+        s.map->adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 2);
     }
 };
 

@@ -8,7 +8,7 @@ namespace SLIMRNN_ISA {
 template <class T> struct Lstm {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
-        s.map.apply(s.h_before, s.gates, 4 * w, 0, 4);
+        s.map->apply(s.h_before, s.gates, 4 * w, 0, 4);
         for (int64_t r = 0; r < s.rows; r++) {
             T *at = s.gates + r * 4 * w;
             each_vector<T>(w, [&](int64_t k, auto n) {
@@ -52,7 +52,7 @@ template <class T> struct Lstm {
                 n.put(s.d_c + r * w + k, dc);
             });
         }
-        s.map.adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 4);
+        s.map->adjoint(s.d_gates, s.ldd, s.d_h_before, 0, 4);
     }
 };
 

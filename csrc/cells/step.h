@@ -5,6 +5,9 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
+constexpr int most_phases = 16;
+inline int terms_per_phase(const slimrnn_scan &s) { return s.term_count / s.phases; }
+
 // The recurrent map of one thread: its terms, the dropout mask of its rows, and scratch memory.
 template <class T> struct Recurrence {
     Term<T> *const *terms;
@@ -41,9 +44,9 @@ template <class T> struct Recurrence {
 };
 
 template <class T> struct Step {
-    const Recurrence<T> &map;
+    const Recurrence<T> *map;
     int64_t rows, width;
-    const T *own;          // the cell's parameters
+    const T *own;          // the cell's parameters, or null
     T *gates;              // (rows, G, width): holds the input products; forward leaves what backward needs
     const T *h_before, *c_before;
     T *h, *c;              // the new state (backward: const)

@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 1
+#define SLIMRNN_ABI 2
 
 enum slimrnn_status { SLIMRNN_OK = 0, SLIMRNN_BAD_ARGUMENT = 1, SLIMRNN_NO_MEMORY = 2, SLIMRNN_NO_THREAD = 3 };
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
@@ -46,18 +46,23 @@ typedef struct {
 
 typedef struct {
     int32_t dtype, cell, is_complex, gates, states, reverse, threads, term_count;
+    int32_t phases;          /* step k of the loop takes the terms and the own parameters of phase k mod phases */
+    int32_t leaky;           /* h = a h_before + (1 - a) cell(...), with a as the last row of own */
+    int32_t own_rows;        /* rows of own, the leak's included */
     int64_t time, batch, width, input_size;
-    const slimrnn_term *terms;
+    const slimrnn_term *terms; /* term_count / phases for each phase */
     const void *x;           /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
-    const void *u;           /* (gates, width, input_size) or null */
+    const void *u;           /* (gates, width, input_size) or null; one phase only */
     const void *bias;        /* (gates, width) or null; goes with u */
     const void *state;       /* (states, batch, width) */
-    const void *own;         /* modReLU (width): bias; LSTM (3, width) or null: peepholes; GRU_AFTER (width) or null */
+    const void *own;         /* (phases, own_rows, width) or null: modReLU 1 row, the bias; LSTM 3, peepholes, or none;
+                                GRU_AFTER 1, the recurrent bias, or none; then the leak's */
     const void *mask;        /* (batch, width) or null: factors on h before every product */
     const int64_t *lengths;  /* (batch) or null */
     void *out;               /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
     void *gate_history;      /* LSTM, GRU: (time, batch, gates, width) or null: keep none; the other cells need none */
-    void *state_history;     /* LSTM: (time, batch, width) together with gate_history: c */
+    void *state_history;     /* (time, batch, width) or null: keep none. LSTM: c, together with gate_history; leaky
+                                cells but the LSTM: what the cell gave; the others need none */
     void *last;              /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_state;              /* backward: gradients going out, and */

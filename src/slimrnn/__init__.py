@@ -6,7 +6,19 @@ A layer is any cell x any structure of the recurrent matrix:
     >>> rnn = GRU(1, 128, structure=LowRank(24) + Diagonal(), batch_first=True)
 """
 
-from slimrnn.layers import GRU, LSTM, RNN, Highway, hidden_size_for, summary
+from slimrnn.cells import Leaky
+from slimrnn.layers import (
+    GRU,
+    LSTM,
+    RNN,
+    ContextSwitching,
+    Deep,
+    Highway,
+    OutputRecurrent,
+    ReadOut,
+    hidden_size_for,
+    summary,
+)
 from slimrnn.structures import (
     BlockDiagonal,
     Dense,
@@ -26,12 +38,17 @@ __all__ = [
     "LSTM",
     "RNN",
     "BlockDiagonal",
+    "ContextSwitching",
+    "Deep",
     "Dense",
     "Diagonal",
     "FullUnitary",
     "Highway",
     "Kronecker",
+    "Leaky",
     "LowRank",
+    "OutputRecurrent",
+    "ReadOut",
     "Structure",
     "Sum",
     "UnitaryProduct",

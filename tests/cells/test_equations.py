@@ -21,10 +21,14 @@ def sigmoid(z: Array) -> Array:
     return 1 / (1 + np.exp(-z))
 
 
-def parts(stack: RecurrentStack) -> tuple[Array, Array, dict[str, Array]]:
-    layer = stack.layer(0)
-    own = {name: p.detach().numpy() for name, p in layer.cell.named_parameters()}
-    return layer.recurrent.dense().detach().numpy(), layer.input.dense().detach().numpy(), own
+def parts(stack: RecurrentStack) -> list[tuple[Array, Array, dict[str, Array]]]:
+    """Recurrent and input matrices and own parameters of every transition; only the first has an input."""
+    layer, found = stack.layer(0), []
+    for number, (cell, recurrent) in enumerate(layer.transitions):
+        u = layer.input.dense().detach().numpy()
+        own = {name: p.detach().numpy() for name, p in cell.named_parameters()}
+        found.append((recurrent.dense().detach().numpy(), u if number == 0 else np.zeros_like(u), own))
+    return found
 
 
 def elman(w: Array, u: Array, own: dict[str, Array], x: Array, h: Array, cell: ElmanCell) -> Array:
@@ -57,19 +61,23 @@ def gru(w: Array, u: Array, own: dict[str, Array], x: Array, h: Array, cell: GRU
 @pytest.mark.parametrize("name", CELLS)
 def test_cell_computes_its_equation(name: str, structure: str) -> None:
     stack = randomise_(CELLS[name].build(5, 12, structure=STRUCTURES[structure]))
-    w, u, own = parts(stack)
+    leak = stack.layer(0).leak
+    alpha = np.zeros(12) if leak is None else leak().detach().numpy()
     x = numbers(6, 5).numpy()
     h = np.zeros(12, dtype=complex if stack.cell.complex else float)
     c = np.zeros(12)
     expected = []
     for x_t in x:
-        if isinstance(stack.cell, LSTMCell):
-            h, c = lstm(w, u, own, x_t, h, c)
-        elif isinstance(stack.cell, GRUCell):
-            h = gru(w, u, own, x_t, h, stack.cell)
-        else:
-            assert isinstance(stack.cell, ElmanCell)
-            h = elman(w, u, own, x_t, h, stack.cell)
+        for w, u, own in parts(stack):
+            before = h
+            if isinstance(stack.cell, LSTMCell):
+                h, c = lstm(w, u, own, x_t, h, c)
+            elif isinstance(stack.cell, GRUCell):
+                h = gru(w, u, own, x_t, h, stack.cell)
+            else:
+                assert isinstance(stack.cell, ElmanCell)
+                h = elman(w, u, own, x_t, h, stack.cell)
+            h = alpha * before + (1 - alpha) * h
         expected.append(np.concatenate([h.real, h.imag]) if stack.cell.complex else h)
     output, last = stack(torch.from_numpy(x))
     np.testing.assert_allclose(output.detach().numpy(), np.stack(expected), rtol=1e-12, atol=1e-12)

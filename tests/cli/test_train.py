@@ -125,7 +125,11 @@ def test_help_is_grouped_and_has_the_tasks_options(capsys: Capture) -> None:
     said = capsys.readouterr().out
     groups = [line.strip("╭─╮ ") for line in said.splitlines() if line.strip("╭─╮ ").endswith("options")]
     assert groups == ["options", "model options", "optim options"]
-    for option in ("--length INT (default: 1000)", "--model.cell {rnn,gru,lstm,highway} (default: lstm)", "--budget TIME"):
+    for option in (
+        "--length INT (default: 1000)",
+        "--model.cell {rnn,gru,lstm,highway} (default: lstm)",
+        "--budget TIME",
+    ):
         assert option in said
     assert len(said.splitlines()) < 90
     assert main(["train", "copy", "--help-verbose"]) == 0

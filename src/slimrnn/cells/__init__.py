@@ -3,6 +3,7 @@
 from slimrnn.cells.base import Cell
 from slimrnn.cells.elman import ElmanCell
 from slimrnn.cells.gru import GRUCell
+from slimrnn.cells.leaky import Leaky
 from slimrnn.cells.lstm import LSTMCell
 
-__all__ = ["Cell", "ElmanCell", "GRUCell", "LSTMCell"]
+__all__ = ["Cell", "ElmanCell", "GRUCell", "LSTMCell", "Leaky"]

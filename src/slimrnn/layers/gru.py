@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import GRUCell
-from slimrnn.layers.stack import RecurrentStack, StackOptions
+from slimrnn.layers.options import StackOptions
+from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +37,7 @@ class GRU(RecurrentStack):
         update_bias: float = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
-        make_cell = partial(GRUCell, hidden_size, reset=reset, update_bias=update_bias)
+        make_cell = partial(GRUCell, reset=reset, update_bias=update_bias)
         super().__init__(
             make_cell,
             input_size,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import LSTMCell
-from slimrnn.layers.stack import RecurrentStack, StackOptions
+from slimrnn.layers.options import StackOptions
+from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +37,7 @@ class LSTM(RecurrentStack):
         forget_bias: float = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
-        make_cell = partial(LSTMCell, hidden_size, peephole=peephole, forget_bias=forget_bias)
+        make_cell = partial(LSTMCell, peephole=peephole, forget_bias=forget_bias)
         super().__init__(
             make_cell,
             input_size,

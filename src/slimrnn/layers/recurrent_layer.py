@@ -5,6 +5,7 @@ Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,19 +14,27 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from slimrnn._fields import as_complex, field_dtype, from_pairs, side_by_side
-from slimrnn.cells.base import Cell, Matvec, State
+from slimrnn.cells.base import Cell, State
+from slimrnn.cells.leaky import Leaky
+from slimrnn.layers import delays
+from slimrnn.layers.transition import Transition, leaked
 from slimrnn.ops import native, operators, reference, resolve_backend
 from slimrnn.ops.library import native_library
-from slimrnn.ops.terms import NativeTerm
+from slimrnn.ops.terms import Program
 from slimrnn.structures import Dense, Structure
-from slimrnn.structures.base import ALL
+from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.dense import DenseMap
 
 
 class RecurrentLayer(nn.Module):
     """state_t = cell(U x_t + b, h ↦ W h, state_{t−1}), with W and U of any structure.
 
-    `recurrent_dropout` draws one mask per sequence for the input and one for h (Gal & Ghahramani 2016)."""
+    deeper -- further cells that the state passes through within the step, each with its own map and no input (lecture,
+    figure 18 b);
+    leak -- the state is a running average of what the cell gives;
+    delay -- the cell sees state_{t−delay} instead of state_{t−1};
+    skip -- it sees h_{t−skip} as well, through a map of its own;
+    recurrent_dropout -- one mask per sequence for the input and one for h (Gal & Ghahramani 2016)."""
 
     initial: Tensor | None
 
@@ -36,6 +45,10 @@ class RecurrentLayer(nn.Module):
         structure: Structure | None = None,
         input_structure: Structure | None = None,
         *,
+        deeper: Sequence[Cell] = (),
+        leak: Leaky | None = None,
+        delay: int = 1,
+        skip: int | None = None,
         recurrent_dropout: float = 0.0,
         learn_initial_state: bool = False,
         weight_norm: bool = False,
@@ -47,13 +60,16 @@ class RecurrentLayer(nn.Module):
         super().__init__()
         self.backend = resolve_backend(backend)
         hidden, field = cell.hidden_size, cell.complex
+        square = structure or Dense()
+        options: dict[str, Any] = {"complex": field, "weight_norm": weight_norm, "dtype": dtype, "device": device}
         self.cell = cell
-        self.recurrent = (structure or Dense()).build(
-            hidden, hidden, cell.gates, complex=field, weight_norm=weight_norm, dtype=dtype, device=device
-        )
-        self.input = (input_structure or Dense()).build(
-            hidden, input_size, cell.gates, complex=field, weight_norm=weight_norm, dtype=dtype, device=device
-        )
+        self.recurrent = square.build(hidden, hidden, cell.gates, **options)
+        self.input = (input_structure or Dense()).build(hidden, input_size, cell.gates, **options)
+        self.deeper_cells = nn.ModuleList(deeper)
+        self.deeper_maps = nn.ModuleList([square.build(hidden, hidden, cell.gates, **options) for _ in deeper])
+        self.leak = None if leak is None else leak.build(hidden, dtype=dtype, device=device)
+        self.delay, self.skip = delay, skip
+        self.skipped = None if skip is None else square.build(hidden, hidden, cell.gates, **options)
         self.recurrent_dropout = recurrent_dropout
         self.checkpoint_every = checkpoint_every
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
@@ -65,15 +81,38 @@ class RecurrentLayer(nn.Module):
         if native_library() is None:  # it was pickled where there was one
             self.backend = "reference"
 
+    @property
+    def transitions(self) -> list[Transition]:
+        """What the state passes through in a step, one after the other."""
+        deeper: Any = zip(self.deeper_cells, self.deeper_maps, strict=True)
+        return [Transition(self.cell, self.recurrent), *(Transition(cell, inner) for cell, inner in deeper)]
+
+    @property
+    def maps(self) -> list[StructuredMap]:
+        """Of the state: those of the transitions and, where there is one, of the skip."""
+        return [*(transition.recurrent for transition in self.transitions), *([self.skipped] if self.skipped else [])]
+
+    @property
+    def line(self) -> int:
+        """How many of the last states it needs to go on."""
+        return max(self.delay, self.skip or 1)
+
+    @property
+    def state_size(self) -> int:
+        """Numbers of a state: hidden units, times the states in the line."""
+        return self.cell.hidden_size * self.line
+
     def initial_state(self, batch: int) -> State:
         """Zeros, or the learned state, for every sequence of the batch."""
         if self.initial is not None:
             learned = as_complex(self.initial) if self.cell.complex else self.initial
-            return tuple(row.expand(batch, -1) for row in learned)
+            return tuple(row.repeat(self.line).expand(batch, -1) for row in learned)
         some = next(self.parameters())
         dtype = field_dtype(some.dtype, self.cell.complex)
-        zero = torch.zeros(batch, self.cell.hidden_size, dtype=dtype, device=some.device)
+        zero = torch.zeros(batch, self.state_size, dtype=dtype, device=some.device)
         return (zero,) * self.cell.states
+
+    # --- whole sequences --------------------------------------------------------------------------------
 
     def forward(
         self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
@@ -82,8 +121,47 @@ class RecurrentLayer(nn.Module):
         x_mask, h_mask = self._dropout_masks(x_TBI)
         if x_mask is not None:
             x_TBI = x_TBI * x_mask
+        if self.line == 1:
+            return self._run(x_TBI, state, h_mask, lengths_B, reverse)
+        if reverse:
+            x_TBI = delays.turned(x_TBI, lengths_B)
+        delayed = self._dilated if self.skip is None else self._skipping
+        output, state = delayed(x_TBI, state, h_mask, lengths_B)
+        return delays.turned(output, lengths_B) if reverse else output, state
+
+    def _dilated(
+        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None
+    ) -> tuple[Tensor, State]:
+        mask = None if h_mask is None else h_mask.repeat(self.delay, 1)
+
+        def run(x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+            return self._run(x, state, mask, lengths, False)
+
+        return delays.interleaved(run, self.delay, x_TBI, state, lengths_B)
+
+    def _skipping(
+        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None
+    ) -> tuple[Tensor, State]:
+        skip, skipped = self.skip, self.skipped
+        assert skip is not None
+        assert skipped is not None
+        wx_TBGH, prepared = self.input_product(x_TBI), skipped.prepare()
+
+        def run(piece: slice, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+            seen = seen if h_mask is None else seen * h_mask
+            wx = wx_TBGH[piece] + skipped.matvec(seen, prepared=prepared)
+            output, last = self.scan(None, wx, state, h_mask, lengths, False)
+            width = self.cell.hidden_size
+            return torch.complex(output[..., :width], output[..., width:]) if self.cell.complex else output, last
+
+        output, last = delays.with_skips(run, skip, len(x_TBI), state, lengths_B)
+        return side_by_side(output), last
+
+    def _run(
+        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
+    ) -> tuple[Tensor, State]:
         if self.checkpoint_every is None or not torch.is_grad_enabled():
-            return self._scan(x_TBI, state, h_mask, lengths_B, reverse)
+            return self.scan(x_TBI, None, state, h_mask, lengths_B, reverse)
         return self._scan_in_segments(self.checkpoint_every, x_TBI, state, h_mask, lengths_B, reverse)
 
     def _scan_in_segments(
@@ -97,42 +175,123 @@ class RecurrentLayer(nn.Module):
             piece = x_TBI[start : start + k]
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, len(piece))
             output, state = checkpoint(
-                self._scan, piece, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
+                self.scan, piece, None, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
             )
             outputs.append(output)
         return torch.cat(outputs[::-1] if reverse else outputs), state
 
-    def _scan(
-        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
-    ) -> tuple[Tensor, State]:
-        if self.backend == "native" and native.can_serve(x_TBI):
-            terms, name = self.recurrent.native_terms(), self.cell.native_name
-            if terms is not None and name is not None:
-                return self._native(name, terms, x_TBI, state, h_mask, lengths_B, reverse)
-        wx_TBGH = self._input_product(x_TBI)
-        output, last = reference.scan(self.cell.step, self._recurrence(h_mask), wx_TBGH, state, lengths_B, reverse)
-        return side_by_side(output), last
-
-    def _native(
+    def scan(
         self,
-        name: str,
-        terms: list[NativeTerm],
-        x: Tensor,
+        x_TBI: Tensor | None,
+        wx_TBGH: Tensor | None,
         state: State,
         h_mask: Tensor | None,
         lengths_B: Tensor | None,
         reverse: bool,
     ) -> tuple[Tensor, State]:
-        own, u, bias = self.cell.native_parameters(), None, None
-        again = None
-        if isinstance(self.input, DenseMap):  # its product is taken in the time loop, step by step
+        """Over inputs, or over their products."""
+        given = wx_TBGH if x_TBI is None else x_TBI
+        assert given is not None
+        if self.backend == "native" and native.can_serve(given.real if given.is_complex() else given):
+            program = self.native_program()
+            if program is not None:
+                return self._native(program, x_TBI, wx_TBGH, state, h_mask, lengths_B, reverse)
+        if x_TBI is not None:
+            wx_TBGH = self.input_product(x_TBI)
+        assert wx_TBGH is not None
+        output, last = reference.scan(self.advance(h_mask), wx_TBGH, state, lengths_B, reverse)
+        return side_by_side(output), last
+
+    # --- one step ---------------------------------------------------------------------------------------
+
+    def step(self, x_BI: Tensor, state: State) -> State:
+        """One time step."""
+        wx, width = self.input_product(x_BI), self.cell.hidden_size
+        if self.skipped is not None:
+            wx = wx + self.skipped.matvec(delays.oldest(state[0], width))
+        advance = self.advance(None)
+        if self.line == 1:
+            return advance(wx, state)
+        before = tuple(delays.oldest(part, width) if self.skip is None else part[..., :width] for part in state)
+        new = advance(wx, before)
+        keep = delays.push if self.skip is None else delays.newest_alone
+        others = (keep(part, now) for part, now in zip(state[1:], new[1:], strict=True))
+        return delays.push(state[0], new[0]), *others
+
+    def shown(self, state: State) -> Tensor:
+        """The output that belongs to a state: the newest h."""
+        return state[0][..., : self.cell.hidden_size]
+
+    def advance(self, h_mask: Tensor | None) -> reference.Step:
+        """(U x_t + b, state before) -> state, in plain torch."""
+        transitions, alpha = self.transitions, None if self.leak is None else self.leak()
+        matvecs = [transition.matvec(h_mask) for transition in transitions]
+
+        def advance(wx_BGH: Tensor, state: State) -> State:
+            for number, (transition, matvec) in enumerate(zip(transitions, matvecs, strict=True)):
+                given = wx_BGH if number == 0 else transition.constant(wx_BGH)
+                state = leaked(alpha, state, transition.cell.step(given, matvec, state))
+            return state
+
+        return advance
+
+    def input_product(self, x: Tensor) -> Tensor:
+        return self.input.affine(x, self.cell.input_bias())
+
+    # --- the native core --------------------------------------------------------------------------------
+
+    def native_program(self) -> Program | None:
+        """What the native core is to do at every step, or None where it cannot."""
+        name, transitions = self.cell.native_name, self.transitions
+        terms = [transition.recurrent.native_terms() for transition in transitions]
+        if name is None or None in terms:
+            return None
+        alpha = None if self.leak is None else self.leak().unsqueeze(0)
+        owns = [transition.own_rows(alpha) for transition in transitions]
+        own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
+        flat = [term for some in terms if some is not None for term in some]
+        return Program(name, own, flat, len(transitions), alpha is not None)
+
+    def _native(
+        self,
+        program: Program,
+        x: Tensor | None,
+        wx: Tensor | None,
+        state: State,
+        h_mask: Tensor | None,
+        lengths_B: Tensor | None,
+        reverse: bool,
+    ) -> tuple[Tensor, State]:
+        phases, u, bias = program.phases, None, None
+        if x is not None and phases == 1 and isinstance(self.input, DenseMap):  # its product is taken in the time loop
             (u,), bias = self.input.prepare(), self.cell.input_bias()
-            given = x
+            given, products = x, None
         else:
-            given = self._input_product(x)
+            products = self._products(x, wx, reverse)
+            given = products()
+        again = None
         if not torch.compiler.is_compiling():
-            again = operators.Definition(self._replay, lambda: self._input_product(x))
-        return native.scan(name, own, terms, given, u, bias, state, h_mask, lengths_B, reverse, again)
+            again = operators.Definition(self._replay, products or self._products(x, wx, reverse))
+        if lengths_B is not None and phases > 1:
+            lengths_B = lengths_B * phases
+        output, last = native.scan(program, given, u, bias, state, h_mask, lengths_B, reverse, again)
+        if phases > 1:
+            output = output[0::phases] if reverse else output[phases - 1 :: phases]
+        return output, last
+
+    def _products(self, x: Tensor | None, wx: Tensor | None, reverse: bool) -> Callable[[], Tensor]:
+        """What every step of the native loop adds to its gates: U x + b in the first phase, constants in the others."""
+
+        def products() -> Tensor:
+            first = self.input_product(x) if x is not None else wx
+            assert first is not None
+            constants = [transition.constant(first) for transition in self.transitions[1:]]
+            if not constants:
+                return first
+            inner = torch.stack([first, *constants][:: -1 if reverse else 1], 1)
+            return inner.flatten(0, 1)
+
+        return products
 
     def _replay(
         self,
@@ -158,31 +317,18 @@ class RecurrentLayer(nn.Module):
             own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
             mask = None if mask is None else mask[..., ::2]
             weights = [torch.view_as_complex(w.contiguous()) for w in weights]
+        leaky = self.leak is not None
+        turn = [t.replayed(phase, own, weights, mask, leaky) for phase, t in enumerate(self.transitions)]
+        phase = 0
 
-        def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
-            return self.recurrent.native_product(h if mask is None else h * mask, gates, tuple(weights))
+        def advance(wx: Tensor, before: State) -> State:
+            nonlocal phase
+            step, phase = turn[phase], (phase + 1) % len(turn)
+            return step(wx, before)
 
-        def step(wx: Tensor, matvec: Matvec, before: State) -> State:
-            return self.cell.step(wx, matvec, before, own)
-
-        output, last = reference.scan(step, matvec, wx, states, lengths_B, reverse)
+        output, last = reference.scan(advance, wx, states, lengths_B, reverse)
         joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])
         return side_by_side(output), joined
-
-    def step(self, x_BI: Tensor, state: State) -> State:
-        """One time step."""
-        return self.cell.step(self._input_product(x_BI), self._recurrence(None), state)
-
-    def _input_product(self, x: Tensor) -> Tensor:
-        return self.input.affine(x, self.cell.input_bias())
-
-    def _recurrence(self, h_mask: Tensor | None) -> Matvec:
-        prepared = self.recurrent.prepare()
-
-        def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
-            return self.recurrent.matvec(h if h_mask is None else h * h_mask, gates, prepared)
-
-        return matvec
 
     def _dropout_masks(self, x_TBI: Tensor) -> tuple[Tensor | None, Tensor | None]:
         if not (self.training and self.recurrent_dropout):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import ElmanCell
-from slimrnn.layers.stack import RecurrentStack, StackOptions
+from slimrnn.layers.options import StackOptions
+from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,7 +38,7 @@ class RNN(RecurrentStack):
         complex: bool | None = None,
         **options: Unpack[StackOptions],
     ) -> None:
-        make_cell = partial(ElmanCell, hidden_size, nonlinearity=nonlinearity, complex=complex)
+        make_cell = partial(ElmanCell, nonlinearity=nonlinearity, complex=complex)
         super().__init__(
             make_cell,
             input_size,

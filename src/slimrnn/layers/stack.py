@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +18,11 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from slimrnn._checks import check_count
 from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
+from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
 from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state, in_autocast
+from slimrnn.layers.group import LayerGroup
+from slimrnn.layers.options import DEFAULTS, check_delays, check_leak
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.streaming import find_stream
 from slimrnn.ops import resolve_backend
@@ -32,43 +35,18 @@ if TYPE_CHECKING:
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
-DEFAULTS = {
-    "num_layers": 1,
-    "bias": True,
-    "batch_first": False,
-    "dropout": 0.0,
-    "bidirectional": False,
-    "residual": False,
-    "recurrent_dropout": 0.0,
-    "learn_initial_state": False,
-    "weight_norm": False,
-    "max_row_norm": None,
-    "checkpoint_every": None,
-}  # what `repr` leaves out
-
-
-class StackOptions(TypedDict, total=False):
-    """Keyword arguments that every layer takes; RecurrentStack explains them."""
-
-    structure: Structure
-    input_structure: Structure
-    residual: bool
-    recurrent_dropout: float
-    learn_initial_state: bool
-    weight_norm: bool
-    max_row_norm: float | None
-    checkpoint_every: int | None
-    backend: str
-    device: torch.device | str | None
-    dtype: torch.dtype | None
-
-
 class RecurrentStack(nn.Module):
     """Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
     structure, input_structure -- of the recurrent and the input matrices (default: Dense());
     residual -- add each layer's input to its output, from the second layer on;
+    transition_depth -- cells that the state passes through in each step, of which the first sees the input (lecture,
+    figure 18 b);
+    leak -- h = α h_before + (1 − α) v, where the cell gives v: a number, or Leaky(...);
+    delays -- the units see the state so many steps before, instead of the last one; several delays are those of as many
+    equal groups of units, which do not see each other;
+    skip -- the cell also sees h from so many steps before, through matrices of its own;
     recurrent_dropout -- one mask per sequence on inputs and on h (Gal & Ghahramani 2016);
     learn_initial_state -- the state before the first step is a parameter;
     weight_norm -- rows w = s v/|v| of all matrices but diagonal and unitary ones (low-rank paper, A.2);
@@ -94,6 +72,10 @@ class RecurrentStack(nn.Module):
         structure: Structure | None = None,
         input_structure: Structure | None = None,
         residual: bool = False,
+        transition_depth: int = 1,
+        leak: float | Leaky | None = None,
+        delays: int | Sequence[int] = 1,
+        skip: int | None = None,
         recurrent_dropout: float = 0.0,
         learn_initial_state: bool = False,
         weight_norm: bool = False,
@@ -107,6 +89,7 @@ class RecurrentStack(nn.Module):
         structure = Dense() if structure is None else structure
         input_structure = Dense() if input_structure is None else input_structure
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_sizes(transition_depth=transition_depth)
         if checkpoint_every is not None:
             check_count("checkpoint_every", checkpoint_every)
         check_options(structure, input_structure, dropout, recurrent_dropout, max_row_norm, dtype)
@@ -119,26 +102,37 @@ class RecurrentStack(nn.Module):
         self.structure, self.input_structure, self.residual = structure, input_structure, residual
         self.recurrent_dropout, self.learn_initial_state = recurrent_dropout, learn_initial_state
         self.weight_norm, self.max_row_norm = weight_norm, max_row_norm
+        self.transition_depth, self.leak, self.skip = transition_depth, check_leak(leak), skip
+        self.delays = check_delays(delays, skip, hidden_size, checkpoint_every)
         self.checkpoint_every, self.backend = checkpoint_every, resolve_backend(backend)
         self.layers = nn.ModuleList()
-        for depth in range(num_layers):
-            for _ in range(self.num_directions):
-                cell = make_cell(bias=bias, dtype=dtype, device=device)
-                width = input_size if depth == 0 else self.num_directions * self._width(cell)
-                layer = RecurrentLayer(
-                    width,
-                    cell,
-                    structure,
-                    input_structure,
-                    recurrent_dropout=recurrent_dropout,
-                    learn_initial_state=learn_initial_state,
-                    weight_norm=weight_norm,
-                    checkpoint_every=checkpoint_every,
-                    backend=backend,
-                    dtype=dtype,
-                    device=device,
-                )
-                self.layers.append(layer)
+        units = hidden_size // len(self.delays)
+        leaks = [None for _ in self.delays] if self.leak is None else self.leak.split(len(self.delays), hidden_size)
+
+        def build(width: int, delay: int, leak: Leaky | None) -> RecurrentLayer:
+            cell, *deeper = (make_cell(units, bias=bias, dtype=dtype, device=device) for _ in range(transition_depth))
+            return RecurrentLayer(
+                width,
+                cell,
+                structure,
+                input_structure,
+                deeper=deeper,
+                leak=leak,
+                delay=delay,
+                skip=skip,
+                recurrent_dropout=recurrent_dropout,
+                learn_initial_state=learn_initial_state,
+                weight_norm=weight_norm,
+                checkpoint_every=checkpoint_every,
+                backend=backend,
+                dtype=dtype,
+                device=device,
+            )
+
+        for k in range(num_layers * self.num_directions):
+            width = input_size if k < self.num_directions else self.output_size
+            groups = [build(width, *one) for one in zip(self.delays, leaks, strict=True)]
+            self.layers.append(groups[0] if len(groups) == 1 else LayerGroup(groups))
 
     # --- sizes ------------------------------------------------------------------------------------------
 
@@ -149,26 +143,39 @@ class RecurrentStack(nn.Module):
     @property
     def cell(self) -> Cell:
         """The first layer's cell; all are of one kind."""
-        return self.layer(0).cell
+        return self._at(0).cell
 
     @property
     def output_size(self) -> int:
         """Width of the output: hidden_size, twice that for a complex state, and twice for two directions."""
-        return self.num_directions * self._width(self.cell)
+        return self.num_directions * self.hidden_size * (2 if self.cell.complex else 1)
 
     @property
     def num_parameters(self) -> int:
         """Real numbers held, a complex one counting twice."""
         return sum(p.numel() for p in self.parameters())
 
-    @staticmethod
-    def _width(cell: Cell) -> int:
-        return cell.hidden_size * (2 if cell.complex else 1)
+    @property
+    def state_size(self) -> int:
+        """Width of a layer's state: hidden_size, or with delays or a skip that of a line of the last states."""
+        return self._at(0).state_size
+
+    @property
+    def cores(self) -> list[RecurrentLayer]:
+        """The layers, in the order of torch's states; with several delays, the groups of each one after the other."""
+        found = (self._at(k) for k in range(len(self.layers)))
+        return [core for layer in found for core in (layer.cores if isinstance(layer, LayerGroup) else [layer])]
 
     def layer(self, index: int) -> RecurrentLayer:
         """Layer number depth · directions + direction, as torch numbers its states."""
+        found = self._at(index)
+        if isinstance(found, LayerGroup):
+            raise ValueError(f"expected a layer with one delay, got {self.delays}: see `cores`")
+        return found
+
+    def _at(self, index: int) -> RecurrentLayer | LayerGroup:
         found = self.layers[index]
-        assert isinstance(found, RecurrentLayer)  # what __init__ put there
+        assert isinstance(found, RecurrentLayer | LayerGroup)  # what __init__ put there
         return found
 
     # --- whole sequences --------------------------------------------------------------------------------
@@ -225,7 +232,7 @@ class RecurrentStack(nn.Module):
                 outputs = []
                 for direction in range(self.num_directions):
                     k = depth * self.num_directions + direction
-                    h_TBH, state = self.layer(k)(below, states[k], lengths, reverse=direction == 1)
+                    h_TBH, state = self._at(k)(below, states[k], lengths, reverse=direction == 1)
                     outputs.append(h_TBH)
                     last.append(state)
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -253,8 +260,9 @@ class RecurrentStack(nn.Module):
         with _full_precision(x.device.type):
             for depth in range(self.num_layers):
                 below = functional.dropout(x, self.dropout, self.training) if depth else x
-                states[depth] = self.layer(depth).step(below, states[depth])
-                output = side_by_side(states[depth][0])
+                layer = self._at(depth)
+                states[depth] = layer.step(below, states[depth])
+                output = side_by_side(layer.shown(states[depth]))
                 x = output + x if self.residual and depth else output
         return (x if batched else x.squeeze(0)), self._join(states, batched)
 
@@ -262,7 +270,7 @@ class RecurrentStack(nn.Module):
         """The state before the first step, as `hx` and `step` take it; without `batch`, for unbatched input."""
         if batch is not None and (not isinstance(batch, int) or batch < 0):
             raise ValueError(f"expected batch to be a non-negative int, got {batch!r}")
-        states = [self.layer(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
+        states = [self._at(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
         return self._join(states, batch is not None)
 
     @property
@@ -277,8 +285,8 @@ class RecurrentStack(nn.Module):
         """The states of each layer."""
         count = len(self.layers)
         if hx is None:
-            return [self.layer(k).initial_state(batch) for k in range(count)]
-        shape = (count, batch, self.hidden_size) if batched else (count, self.hidden_size)
+            return [self._at(k).initial_state(batch) for k in range(count)]
+        shape = (count, batch, self.state_size) if batched else (count, self.state_size)
         parts = check_state(hx, self.cell.states, shape, field_dtype(self._dtype, self.cell.complex))
         if not batched:
             parts = tuple(part.unsqueeze(1) for part in parts)
@@ -294,21 +302,28 @@ class RecurrentStack(nn.Module):
     # --- matrices ---------------------------------------------------------------------------------------
 
     def recurrent_matrices(self) -> list[Tensor]:
-        """The recurrent matrices written out, (G, n, n) in torch's gate order, for each layer · direction."""
+        """The recurrent matrices written out, (G, n, n) in torch's gate order, for each layer · direction.
+
+        Those of the first transition, which with `delays` act on the state so many steps before."""
         with _full_precision(self._device):
-            return [self.layer(k).recurrent.dense() for k in range(len(self.layers))]
+            found, groups = [core.recurrent.dense() for core in self.cores], len(self.delays)
+            if groups == 1:
+                return found
+            gates = self.cell.gates
+            rows = [found[k : k + groups] for k in range(0, len(found), groups)]
+            return [torch.stack([torch.block_diag(*(w[g] for w in row)) for g in range(gates)]) for row in rows]
 
     def penalty(self) -> Tensor:
         """Soft constraints on the recurrent matrices (KRU eq. 7), to be weighted and added to the loss."""
         with _full_precision(self._device):
-            return torch.stack([self.layer(k).recurrent.penalty() for k in range(len(self.layers))]).sum()
+            return torch.stack([map.penalty() for core in self.cores for map in core.maps]).sum()
 
     def constrain_(self) -> None:
         """Apply `max_row_norm` to the recurrent and input matrices; call it after each optimizer step."""
         if self.max_row_norm is not None:
-            for k in range(len(self.layers)):
-                self.layer(k).recurrent.clip_rows_(self.max_row_norm)
-                self.layer(k).input.clip_rows_(self.max_row_norm)
+            for core in self.cores:
+                for map in (*core.maps, core.input):
+                    map.clip_rows_(self.max_row_norm)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without packed weights, which belong to this process."""

@@ -34,7 +34,7 @@ class Stream:
     """A stack's layers, packed for single steps, and what they were made from. Written for speed: see `step`."""
 
     def __init__(self, stack: RecurrentStack) -> None:
-        layers = [stack.layer(k) for k in range(len(stack.layers))]
+        layers = stack.cores
         self.steppers = [_stepper(layer) for layer in layers]
         self.input_size, self.residual = stack.input_size, stack.residual
         self.dtype = next(stack.parameters()).dtype
@@ -126,10 +126,12 @@ def _plain(t: Tensor) -> bool:
 
 
 def _stepper(layer: RecurrentLayer) -> Stepper | None:
-    name, terms = layer.cell.native_name, layer.recurrent.native_terms()
-    if name is None or terms is None or layer.backend != "native" or not isinstance(layer.input, DenseMap):
+    program = layer.native_program()
+    if program is None or layer.backend != "native" or not isinstance(layer.input, DenseMap):
+        return None
+    if program.phases > 1 or layer.line > 1:
         return None
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
     (u,) = layer.input.prepare()
-    return Stepper(name, layer.cell.native_parameters(), terms, u, layer.cell.input_bias(), layer.cell.complex)
+    return Stepper(program, u, layer.cell.input_bias(), layer.cell.complex)

@@ -22,7 +22,7 @@ class LayerSummary:
     structure: str
     recurrent: int  # from the state to itself: with peepholes; of a highway layer, its matrices
     input: int
-    bias: int  # with a learned initial state, or the scales of a batch normalisation
+    bias: int  # with a learned initial state, learned leaks, or the scales of a batch normalisation
     macs: int
     dense_macs: int
 
@@ -73,19 +73,19 @@ def summary(module: nn.Module) -> Summary:
 
 
 def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:
-    cell, recurrent, inputs = layer.cell, layer.recurrent, layer.input
-    peepholes = cell.peephole.numel() if isinstance(cell, LSTMCell) and cell.peephole is not None else 0
-    pointwise = sum(p.numel() for p in cell.parameters()) - peepholes
-    start = 0 if layer.initial is None else layer.initial.numel()
+    cell, inputs, cells = layer.cell, layer.input, [transition.cell for transition in layer.transitions]
+    peepholes = sum(c.peephole.numel() for c in cells if isinstance(c, LSTMCell) and c.peephole is not None)
+    recurrent = sum(map.num_parameters for map in layer.maps) + peepholes
+    total = sum(p.numel() for p in layer.parameters())
     hidden, width = cell.hidden_size, inputs.shape.in_size
     return LayerSummary(
         name=name,
-        structure=repr(recurrent.spec),
-        recurrent=recurrent.num_parameters + peepholes,
+        structure=repr(layer.recurrent.spec),
+        recurrent=recurrent,
         input=inputs.num_parameters,
-        bias=pointwise + start,
-        macs=recurrent.macs + inputs.macs,
-        dense_macs=cell.gates * hidden * (hidden + width) * (4 if cell.complex else 1),
+        bias=total - recurrent - inputs.num_parameters,
+        macs=sum(map.macs for map in layer.maps) + inputs.macs,
+        dense_macs=cell.gates * hidden * (len(layer.maps) * hidden + width) * (4 if cell.complex else 1),
     )
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
+from slimrnn.layers.options import DEFAULTS
 from slimrnn.structures import Structure
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None
         **own,
         **options,
     )
+    if reason := _beyond(stack):
+        raise ValueError(f"expected a layer that torch.nn.{cls.torch_type.__name__} can express, got {reason}")
     if getattr(stack.cell, "reset", "after") != "after":
         raise ValueError("expected reset='after' for the weights of torch.nn.GRU, got 'before', another function")
     for k, suffix in enumerate(_suffixes(stack)):
@@ -112,6 +115,14 @@ def _give_biases(cell: nn.Module) -> tuple[Tensor, Tensor]:
     return first, second
 
 
+def _beyond(stack: RecurrentStack) -> str | None:
+    """An option in use that gives the recurrence connections that torch's layers lack."""
+    for option in ("transition_depth", "leak", "delays", "skip"):
+        if (value := getattr(stack, option)) != DEFAULTS[option]:
+            return f"{option}={value}"
+    return None
+
+
 def _check_expressible(stack: RecurrentStack) -> None:
     cell, reason = stack.cell, None
     if isinstance(cell, ElmanCell) and cell.nonlinearity not in ("tanh", "relu"):
@@ -122,9 +133,11 @@ def _check_expressible(stack: RecurrentStack) -> None:
         reason = "peephole=True"
     elif stack.residual and stack.num_layers > 1:
         reason = "residual=True"
-    elif stack.layer(0).initial is not None:
+    elif reason := _beyond(stack):
+        pass
+    elif stack.learn_initial_state:
         reason = "learn_initial_state=True"
-    elif stack.training and stack.layer(0).recurrent_dropout:
+    elif stack.training and stack.recurrent_dropout:
         reason = "recurrent_dropout in training mode (call eval() first)"
     if reason:
         raise ValueError(f"expected a layer that torch.nn.{stack.torch_type.__name__} can express, got {reason}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import slimrnn
 
-ABI = 1
+ABI = 2
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
 
 
@@ -31,6 +31,7 @@ class ScanStruct(ctypes.Structure):
 
     _fields_ = (
         *((n, c_int32) for n in ("dtype", "cell", "is_complex", "gates", "states", "reverse", "threads", "term_count")),
+        *((name, c_int32) for name in ("phases", "leaky", "own_rows")),
         *((name, c_int64) for name in ("time", "batch", "width", "input_size")),
         ("terms", POINTER(TermStruct)),
         *((name, c_void_p) for name in ("x", "u", "bias", "state", "own", "mask", "lengths")),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -11,13 +9,11 @@ from slimrnn._fields import pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.eager import EagerScan, nobody_is_watching
 from slimrnn.ops.operators import Definition, calling, run_forward, transformed
-from slimrnn.ops.terms import NativeTerm, Plan
+from slimrnn.ops.terms import Plan, Program
 
 
 def scan(
-    cell: str,
-    own: Tensor | None,
-    terms: Sequence[NativeTerm],
+    program: Program,
     x: Tensor,
     u: Tensor | None,
     bias: Tensor | None,
@@ -27,11 +23,11 @@ def scan(
     reverse: bool = False,
     definition: Definition | None = None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run a cell named in GATES over x (T, B, I) with input weights u (G, H, I), or over products x (T, B, G, H).
+    """Run a program over x (T, B, I) with input weights u (G, H, I), or over products x (T, B, G, H).
 
     Returns what the reference layer does: a complex output as real and imaginary parts side by side, and the state."""
     pairs = state[0].is_complex()
-    plan, weights, u, bias, own = operands(cell, own, terms, u, bias, pairs)
+    plan, weights, u, bias, own = operands(program, u, bias, pairs)
     if pairs:
         mask_BH = None if mask_BH is None else mask_BH.repeat_interleave(2, -1)
         x = x if u is not None else pairs_flat(x)
@@ -58,10 +54,11 @@ def scan(
 
 
 def operands(
-    cell: str, own: Tensor | None, terms: Sequence[NativeTerm], u: Tensor | None, bias: Tensor | None, pairs: bool
+    program: Program, u: Tensor | None, bias: Tensor | None, pairs: bool
 ) -> tuple[str, list[Tensor], Tensor | None, Tensor | None, Tensor | None]:
     """Plan, weights, u, bias and own as the operators take them: real, a complex number as a pair."""
-    plan = Plan(cell, pairs, tuple(term.plan for term in terms)).encode()
+    cell, own, terms, phases, leaky = program
+    plan = Plan(cell, pairs, tuple(term.plan for term in terms), phases, leaky).encode()
     weights = [real_view(tensor) for term in terms for tensor in term.tensors]
     if pairs:
         own = None if own is None else own.repeat_interleave(2, -1)

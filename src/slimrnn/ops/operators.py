@@ -60,7 +60,7 @@ def run_forward(
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: gates (T, B, G, W), states (T, B, W)."""
-    out, last, gates, states = _results(x, u, state, keep)
+    out, last, gates, states = _results(x, u, state, plan, keep)
     call = Call(plan, x.shape[0], state, weights, own, mask, lengths, reverse)
     held = [None if t is None else t.contiguous() for t in (x, u, bias)]
     call.struct.input_size = 0 if u is None else u.shape[-1]
@@ -87,15 +87,18 @@ def _(
     reverse: bool,
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return _results(x, u, state, keep)
+    return _results(x, u, state, plan, keep)
 
 
-def _results(x: Tensor, u: Tensor | None, state: Tensor, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _results(
+    x: Tensor, u: Tensor | None, state: Tensor, plan: str, keep: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     time, (count, batch, width) = x.shape[0], state.shape
     gate_count = x.shape[2] if u is None else u.shape[0]
     out = x.new_empty(time, batch, width)
     gates = x.new_empty((time, batch, gate_count, width) if keep and gate_count > 1 else (0,))
-    states = x.new_empty((time, batch, width) if keep and count == 2 else (0,))
+    inner = count == 2 or Plan.decode(plan).leaky  # c, or what the cell gave before it leaked
+    states = x.new_empty((time, batch, width) if keep and inner else (0,))
     return out, x.new_empty(count, batch, width), gates, states
 
 

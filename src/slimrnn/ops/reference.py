@@ -12,20 +12,19 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from slimrnn.cells.base import Matvec, State
+    from slimrnn.cells.base import State
 
-    Step = Callable[[Tensor, Matvec, State], State]
+    Step = Callable[[Tensor, State], State]  # (U x_t + b, state before) -> state
 
 
 def scan(
     step: Step,
-    matvec: Matvec,
     wx_TBGH: Tensor,
     state: State,
     lengths_B: Tensor | None = None,
     reverse: bool = False,
 ) -> tuple[Tensor, State]:
-    """Run a cell's step over time and return the outputs (T, B, H) and the last state.
+    """Run a step over time and return the outputs (T, B, H) and the last state.
 
     Beyond a sequence's length its state stays as it is and its output is zero. Reversed, the loop runs from the last
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
@@ -33,7 +32,7 @@ def scan(
     valid = None if lengths_B is None else valid_steps(len(inputs), lengths_B).unbind(0)
     outputs, zero = list(inputs), state[0].new_zeros(())
     for t in reversed(range(len(inputs))) if reverse else range(len(inputs)):
-        new = step(inputs[t], matvec, state)
+        new = step(inputs[t], state)
         if valid is not None:
             new = tuple(torch.where(valid[t], after, before) for after, before in zip(new, state, strict=True))
             outputs[t] = torch.where(valid[t], new[0], zero)

@@ -11,20 +11,18 @@ from torch import Tensor
 from slimrnn.ops import native
 from slimrnn.ops.calls import Call
 from slimrnn.ops.library import check, native_library
-from slimrnn.ops.terms import NativeTerm
+from slimrnn.ops.terms import Program
 
 
 class Stepper:
     """A layer's weights, packed for `slimrnn_step`."""
 
-    def __init__(
-        self, cell: str, own: Tensor | None, terms: Sequence[NativeTerm], u: Tensor, bias: Tensor | None, pairs: bool
-    ) -> None:
-        plan, weights, real_u, bias, own = native.operands(cell, own, terms, u, bias, pairs)
+    def __init__(self, program: Program, u: Tensor, bias: Tensor | None, pairs: bool) -> None:
+        plan, weights, real_u, bias, own = native.operands(program, u, bias, pairs)
         assert real_u is not None
         width, input_size = real_u.shape[1:]
         self.bytes = width * real_u.element_size()
-        self.states, self.width = 2 if cell == "lstm" else 1, width
+        self.states, self.width = 2 if program.cell == "lstm" else 1, width
         state = real_u.new_empty(self.states, 1, width)
         self.call = Call(plan, 1, state, weights, own, None, None, False)
         self.held = [None if t is None else t.contiguous() for t in (real_u, bias)]

@@ -38,6 +38,16 @@ class NativeTerm(NamedTuple):
     tensors: tuple[Tensor, ...]
 
 
+class Program(NamedTuple):
+    """What the native core does at every step: a cell, or several in turn ("phases"), and their maps."""
+
+    cell: str
+    own: Tensor | None  # (phases, rows, H): parameters that act within the step, the leak in the last row
+    terms: list[NativeTerm]  # those of the first phase, those of the second, ...
+    phases: int = 1
+    leaky: bool = False
+
+
 @dataclass(frozen=True)
 class Plan:
     """Everything about a scan that is not a tensor. Travels through the registered op as text."""
@@ -45,15 +55,18 @@ class Plan:
     cell: str
     complex: bool
     terms: tuple[TermPlan, ...]
+    phases: int = 1
+    leaky: bool = False
 
     def encode(self) -> str:
-        return " ".join([self.cell, str(int(self.complex)), *(term.encode() for term in self.terms)])
+        numbers = (int(self.complex), self.phases, int(self.leaky))
+        return " ".join([self.cell, *map(str, numbers), *(term.encode() for term in self.terms)])
 
     @staticmethod
     @cache
     def decode(text: str) -> Plan:
-        cell, pairs, *terms = text.split(" ")
-        return Plan(cell, pairs == "1", tuple(map(TermPlan.decode, terms)))
+        cell, pairs, phases, leaky, *terms = text.split(" ")
+        return Plan(cell, pairs == "1", tuple(map(TermPlan.decode, terms)), int(phases), leaky == "1")
 
     def split(self, weights: Sequence[Tensor]) -> list[NativeTerm]:
         """The terms with their tensors again."""

@@ -42,5 +42,7 @@ def length_rule(length: LengthRule | None, of_symbols: bool) -> LengthRule:
     if not isinstance(length, LengthRule):
         raise TypeError(f"expected length to be EndSymbol(), Halt() or PredictedLength(max_length), got {length!r}")
     if isinstance(length, EndSymbol) and not of_symbols:
-        raise ValueError("expected Halt() or PredictedLength() for real vectors, which have no symbols, got EndSymbol()")
+        raise ValueError(
+            "expected Halt() or PredictedLength() for real vectors, which have no symbols, got EndSymbol()"
+        )
     return length

@@ -43,6 +43,20 @@ class ModelConfig:
     """lstm: initial bias of the forget gate"""
     peephole: bool = False
     """lstm: gates see the cell state"""
+    transition_depth: int = 1
+    """cells that the state passes through in each step"""
+    leak: float | None = None
+    """h = leak h_before + (1 - leak) what the cell gives, the same in all units"""
+    time_constants: tuple[float, float] | None = None
+    """instead of leak: 1 / (1 - leak) spread over the units from the first to the second"""
+    learn_leak: bool = False
+    """leak or time_constants are where it begins"""
+    delays: tuple[int, ...] = (1,)
+    """steps back to the state that the cell sees; several: of as many equal groups of units"""
+    skip: int | None = None
+    """the cell sees the state of so many steps before as well"""
+    context_switching: Literal["none", "inputs", "outputs", "both"] = "none"
+    """block-diagonal: an auxiliary net switches the blocks"""
     learn_initial_state: bool = False
     dropout: float = 0.0
     """between layers"""

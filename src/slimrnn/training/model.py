@@ -9,21 +9,39 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, UnitaryProduct
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    ContextSwitching,
+    Dense,
+    Diagonal,
+    FullUnitary,
+    Kronecker,
+    Leaky,
+    LowRank,
+    ReadOut,
+    UnitaryProduct,
+)
 from slimrnn._checks import suggestion
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.readout import ReadOut
 
 LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
 OF_CELL = {"nonlinearity": "rnn", "reset": "gru", "update_bias": "gru", "forget_bias": "lstm", "peephole": "lstm"}
-OF_STRUCTURE = {"rank": "low-rank", "tied": "low-rank", "blocks": "block-diagonal", "factors": "kronecker"}
+OF_STRUCTURE = {
+    "rank": "low-rank",
+    "tied": "low-rank",
+    "blocks": "block-diagonal",
+    "context_switching": "block-diagonal",
+    "factors": "kronecker",
+}
 STRUCTURES = ("dense", "diagonal", "low-rank", "block-diagonal", "kronecker", "full-unitary", "unitary-product")
 
 
@@ -32,31 +50,18 @@ class SequenceModel(nn.Module):
 
     def __init__(self, input_size: int, output_size: int, config: ModelConfig, every_step: bool) -> None:
         super().__init__()
-        self.every_step = every_step
         self.rnn = build_layers(input_size, config)
-        self.readout = ReadOut(self.rnn.output_size, output_size)
+        self.readout = ReadOut(self.rnn, output_size, at="every" if every_step else "last")
 
     def forward(
         self, inputs: Tensor, state: States | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, States]:
         """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
-        return self.readout(hidden_TBH if self.every_step else self._last(hidden_TBH, lengths)), state
-
-    def _last(self, hidden_TBH: Tensor, lengths_B: Tensor | None) -> Tensor:
-        """What each direction gives when it has seen the whole sequence: the last valid step, backward the first."""
-        if lengths_B is None:
-            last = hidden_TBH[-1]
-        else:
-            sequences = torch.arange(hidden_TBH.shape[1], device=hidden_TBH.device)
-            last = hidden_TBH[lengths_B.to(hidden_TBH.device) - 1, sequences]
-        if not self.rnn.bidirectional:
-            return last
-        half = hidden_TBH.shape[-1] // 2
-        return torch.cat([last[:, :half], hidden_TBH[0, :, half:]], -1)
+        return self.readout(hidden_TBH, lengths), state
 
 
-def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
+def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | ContextSwitching:
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
     if config.cell not in LAYERS:
         raise ConfigError(f"expected a cell of {', '.join(LAYERS)}, got {config.cell!r}")
@@ -72,6 +77,10 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
         structure=structure_from(config),
         input_structure=structure_from(config, "input_structure"),
         residual=config.residual,
+        transition_depth=config.transition_depth,
+        leak=_leak(config),
+        delays=config.delays,
+        skip=config.skip,
         recurrent_dropout=config.recurrent_dropout,
         learn_initial_state=config.learn_initial_state,
         weight_norm=config.weight_norm,
@@ -80,7 +89,15 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack:
         backend=config.backend,
         **own,
     )
-    return stack
+    return stack if config.context_switching == "none" else ContextSwitching(stack, config.context_switching)
+
+
+def _leak(config: ModelConfig) -> Leaky | None:
+    if config.leak is None and config.time_constants is None:
+        if config.learn_leak:
+            raise ConfigError("expected leak or time_constants with learn_leak, got neither")
+        return None
+    return Leaky(config.leak, config.time_constants, learned=config.learn_leak)
 
 
 def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
@@ -100,13 +117,14 @@ def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
 def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of the recurrent matrices."""
     for stack in recurrent_layers(model):
-        for k in range(len(stack.layers)):
-            yield from stack.layer(k).recurrent.parameters()
+        for core in stack.cores:
+            for map in core.maps:
+                yield from map.parameters()
 
 
 def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:
     """Those of the layers that have one."""
-    layers = [stack.layer(k) for stack in recurrent_layers(model) for k in range(len(stack.layers))]
+    layers = [core for stack in recurrent_layers(model) for core in stack.cores]
     return [layer.initial for layer in layers if isinstance(layer.initial, nn.Parameter)]
 
 

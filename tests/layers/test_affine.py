@@ -1,4 +1,4 @@
-"""The read-out is nn.Linear, computed in another order."""
+"""The affine layer is nn.Linear, computed in another order."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from slimrnn.training.readout import ReadOut
+from slimrnn.layers.affine import Affine
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(7, 3, 5), (3, 5), (5,)])
 def test_is_a_linear_layer(shape: tuple[int, ...], bias: bool) -> None:
     torch.manual_seed(0)
-    ours, theirs = (kind(5, 2, bias=bias, dtype=torch.float64) for kind in (ReadOut, nn.Linear))
+    ours, theirs = (kind(5, 2, bias=bias, dtype=torch.float64) for kind in (Affine, nn.Linear))
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
     weighting = torch.randn(*shape[:-1], 2, dtype=torch.float64)
@@ -28,6 +28,6 @@ def test_is_a_linear_layer(shape: tuple[int, ...], bias: bool) -> None:
 
 def test_second_derivatives() -> None:
     torch.manual_seed(0)
-    layer = ReadOut(3, 2, dtype=torch.float64)
+    layer = Affine(3, 2, dtype=torch.float64)
     x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(layer, x)

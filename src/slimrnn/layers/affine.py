@@ -1,4 +1,4 @@
-"""ReadOut: a linear layer for many rows and few outputs."""
+"""Affine: a linear layer for many rows and few outputs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import torch
 from torch import Tensor, nn
 
 
-class ReadOut(nn.Linear):
+class Affine(nn.Linear):
     """y = W x + b, as nn.Linear, whose weight gradient is computed as yᵀ x.
 
     torch takes (xᵀ y)ᵀ, for which MKL needs five times as long where there are many rows and few outputs."""
 
     def forward(self, x: Tensor) -> Tensor:
         bias = self.bias if self.bias is not None else self.weight.new_zeros(self.out_features)
-        y: Tensor = _Affine.apply(x.reshape(-1, self.in_features), self.weight, bias)  # type: ignore[no-untyped-call]
+        y: Tensor = _Product.apply(x.reshape(-1, self.in_features), self.weight, bias)  # type: ignore[no-untyped-call]
         return y.view(*x.shape[:-1], self.out_features)
 
 
-class _Affine(torch.autograd.Function):
+class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)

@@ -1,0 +1,67 @@
+"""A cell with the map of its state: what the state passes through, once or several times in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from slimrnn.cells.base import Cell, Matvec, State
+from slimrnn.structures.base import ALL, StructuredMap
+
+
+class Transition(NamedTuple):
+    """state ↦ cell(products, h ↦ W h, state)"""
+
+    cell: Cell
+    recurrent: StructuredMap
+
+    def matvec(self, h_mask: Tensor | None) -> Matvec:
+        """h ↦ W (mask ⊙ h)"""
+        prepared = self.recurrent.prepare()
+
+        def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
+            return self.recurrent.matvec(h if h_mask is None else h * h_mask, gates, prepared)
+
+        return matvec
+
+    def constant(self, like: Tensor) -> Tensor:
+        """What stands in for U x + b where there is no input: the bias, in the shape of the products."""
+        bias = self.cell.input_bias()
+        return torch.zeros_like(like) if bias is None else bias.to(like.dtype).expand_as(like)
+
+    def own_rows(self, alpha_1H: Tensor | None) -> Tensor | None:
+        """Parameters that act within the step as the native core takes them, (rows, H), the leak in the last row."""
+        own = self.cell.native_parameters()
+        rows = [] if own is None else [own.reshape(-1, own.shape[-1])]
+        rows += [] if alpha_1H is None else [alpha_1H]
+        return torch.cat(rows) if rows else None
+
+    def replayed(
+        self, phase: int, own: Tensor | None, weights: list[Tensor], mask: Tensor | None, leaky: bool
+    ) -> Callable[[Tensor, State], State]:
+        """The step with the native operator's tensors, of which it takes those of its phase."""
+        count = self.recurrent.native_arity
+        tensors = tuple(weights[phase * count : (phase + 1) * count])
+        mine, alpha = self.cell.native_parameters(), None
+        if own is not None and mine is not None:
+            mine = own[phase, : own.shape[1] - leaky].reshape(mine.shape)
+        if own is not None and leaky:
+            alpha = own[phase, -1]
+
+        def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
+            return self.recurrent.native_product(h if mask is None else h * mask, gates, tensors)
+
+        def step(wx: Tensor, before: State) -> State:
+            return leaked(alpha, before, self.cell.step(wx, matvec, before, mine))
+
+        return step
+
+
+def leaked(alpha_H: Tensor | None, before: State, given: State) -> State:
+    """h = α h_before + (1 − α) v; the LSTM's c does not leak."""
+    if alpha_H is None:
+        return given
+    return given[0] + alpha_H * (before[0] - given[0]), *given[1:]
