@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn import Highway
+from slimrnn.layers.affine import Affine
 from slimrnn.layers.highway_layer import NONLINEARITIES
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.errors import ConfigError
 from slimrnn.training.model import refuse_foreign, structure_from
-from slimrnn.training.readout import ReadOut
 
 TAKEN = ("cell", "hidden", "structure", "rank", "tied", "blocks", "factors", "layers", "nonlinearity", "dropout")
 
@@ -51,7 +51,7 @@ class HighwayModel(nn.Module):
         )
         self.input = nn.Linear(input_size, config.hidden, bias=not batch_norm)
         self.norm = nn.BatchNorm1d(config.hidden) if batch_norm else nn.Identity()
-        self.readout = ReadOut(config.hidden, output_size)
+        self.readout = Affine(config.hidden, output_size)
         for linear in (self.input, self.readout):  # as in the low-rank authors' code
             nn.init.xavier_uniform_(linear.weight)
             if linear.bias is not None:
