@@ -240,6 +240,32 @@ def decoding(options: Options) -> Iterator[Table]:
     yield Table(title, records, facts={"threads": threads})
 
 
+def loading(options: Options) -> Iterator[Table]:
+    """What making batches costs beside training on them."""
+    from loading import measure, settings
+
+    threads, records, notes = options.threads[0], list[Record](), list[str]()
+    torch.set_num_threads(threads)
+    for name, make in settings().items():
+        if not options.wants(name):
+            continue
+        tell(f"loading: {name}")
+        config = make()
+        found = measure(config, 0.5 if options.quick else 5)
+        if found is None:
+            notes.append(f"{name}: its data is not here")
+            continue
+        record: Record = {"row": name, "batch": config.batch_size, "first batch after s": found.ready}
+        record |= {"sequences/s loaded": config.batch_size / found.batch}
+        record |= {
+            "sequences/s trained": config.batch_size / found.update,
+            "loading / training": found.batch / found.update,
+        }
+        records.append(record)
+    tell()
+    yield Table(f"batches and updates, {_threads(threads)}", records, notes, facts={"threads": threads})
+
+
 def _threads(count: int) -> str:
     return f"{count} thread{'s' if count > 1 else ''}"
 
@@ -252,5 +278,6 @@ SECTIONS = {
     "scaling": scaling,
     "crossover": crossover,
     "engine": engine,
+    "loading": loading,
     "decoding": decoding,
 }

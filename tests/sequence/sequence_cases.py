@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from slimrnn import GRU, LSTM, RNN, Diagonal, LowRank
+from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Diagonal, LowRank
+from slimrnn.layers import ContextSwitching, Deep, OutputRecurrent
 from slimrnn.sequence import Decoder, EndSymbol, Gaussian, Halt, PredictedLength, Symbols
 from slimrnn.sequence._core import Core
 
@@ -18,6 +19,11 @@ CORES: dict[str, Callable[[int], Core]] = {
     "gru": lambda width: GRU(width, 6),
     "slim-gru": lambda width: GRU(width, 6, structure=LowRank(2) + Diagonal(), reset="before"),
     "two-lstms": lambda width: LSTM(width, 5, 2),
+    "delayed": lambda width: LSTM(width, 4, delays=[1, 2]),
+    "skipping": lambda width: GRU(width, 4, skip=3, leak=0.3),
+    "switching": lambda width: ContextSwitching(GRU(width, 6, structure=BlockDiagonal(2)), "outputs", auxiliary_size=3),
+    "deep": lambda width: Deep(width, RNN(4, 5), 6),
+    "output-recurrent": lambda width: OutputRecurrent(width, 5, 4, hidden_recurrence=LowRank(2)),
     "complex": lambda width: RNN(width, 4, nonlinearity="modrelu"),
     "torch-gru": lambda width: nn.GRU(width, 6),
     "torch-lstm": lambda width: nn.LSTM(width, 5, 2),

@@ -147,6 +147,14 @@ def test_cutting_the_history_cuts_the_scores_memory(file: Path) -> None:
     assert task.samples("test", 0).fetch(np.arange(5)).inputs.shape[0] == 2
 
 
+def test_blocks_can_be_switched_by_context(file: Path) -> None:
+    task = RecommendTask(file=file)
+    switched = ModelConfig("gru", 8, "block-diagonal", blocks=4, context_switching="outputs")
+    made, batch = net(task, switched), some(task, "train")
+    task.run(made, batch)[0].scores["loss"].total.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in made.parameters())
+
+
 def test_tied_nets_have_one_embedding_of_items(file: Path) -> None:
     plain, tied = (summary(net(RecommendTask(file=file, tied=tied))).total for tied in (False, True))
     assert plain - tied == 64 * ITEMS

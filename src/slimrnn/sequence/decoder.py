@@ -17,7 +17,7 @@ from slimrnn.layers._inputs import check_lengths
 from slimrnn.sequence._core import (
     Core,
     StartMap,
-    States,
+    State,
     check_core,
     has_learned_start,
     initial_state,
@@ -40,7 +40,8 @@ Choice = SymbolChoice | GaussianChoice
 class Decoder(nn.Module):
     """P(y₁ … y_τ | c) = Π_t P(y_t | y₁ … y_{t−1}, c), and where it ends, by a recurrent net that reads y_{t−1}.
 
-    core -- makes the recurrent layers for an input width: `lambda width: GRU(width, 128)`; ours or torch.nn's;
+    core -- makes the recurrent layers for an input width: `lambda width: GRU(width, 128)`; ours, of any kind that has a
+    `step`, or torch.nn's;
     output -- `Symbols(count)` or `Gaussian(size)`;
     length -- how the end is decided: `EndSymbol()`, `Halt()` or `PredictedLength(max_length)`; by default the first
     for symbols and the second for real vectors;
@@ -235,9 +236,9 @@ class Decoder(nn.Module):
             parts.append(left.unsqueeze(-1))
         return torch.cat(parts, -1) if len(parts) > 1 else parts[0]
 
-    def _start(self, context: Tensor | None, batch: int) -> States:
+    def _start(self, context: Tensor | None, batch: int) -> State:
         if self.start is not None and context is not None:
-            state: States = self.start(context)
+            state: State = self.start(context)
             return state
         return initial_state(self.core, batch)
 

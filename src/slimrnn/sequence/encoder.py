@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_count
 from slimrnn.layers._inputs import check_lengths
-from slimrnn.sequence._core import Core, check_core, output_size, scan, summary_of
+from slimrnn.sequence._core import Core, check_core, last_output, output_size, scan
 from slimrnn.sequence.symbols import Symbols, SymbolTable, check_symbols
 
 
 class Encoder(nn.Module):
-    """c = h_τ, the last state of the top layer; of two directions, both side by side.
+    """c = h_τ, the last output of the top layer; of two directions, both side by side.
 
     core -- makes the recurrent layers for an input width: `lambda width: GRU(width, 128, bidirectional=True)`;
     source -- `Symbols(count)`, or the size of real vectors."""
@@ -60,5 +60,5 @@ class Encoder(nn.Module):
             steps = torch.arange(len(source), device=source.device).unsqueeze(1)
             inside = None if lengths_B is None else steps < lengths_B
             source = self.table(check_symbols(source, len(self.table.weight), inside, 0))
-        _, state = scan(self.core, source, None, lengths_B)
-        return summary_of(self.core, state)
+        output, _ = scan(self.core, source, None, lengths_B)
+        return last_output(self.core, output, lengths_B)

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from slimrnn.layers import RecurrentStack
 from slimrnn.training.config import ModelConfig
+from slimrnn.training.model import build_layers
 
 SPREAD = 0.1  # of the first embeddings: torch's own, of 1, make a net that is sure of itself before it has learned
 
@@ -25,7 +25,7 @@ class RecommenderModel(nn.Module):
         super().__init__()
         embeddings = {name: _embedding(size, width) for name, size in sizes.items()}
         self.inputs = nn.ModuleDict(embeddings)
-        self.rnn = build_core(width, config)
+        self.rnn = build_layers(width, config)
         own = self.rnn.output_size
         self.projection = nn.Identity() if own == width else nn.Linear(own, width, bias=False)
         self.output = embeddings["item"] if tied else _embedding(sizes["item"], width)
@@ -46,13 +46,6 @@ class RecommenderModel(nn.Module):
         """(..., E) to (..., V), of all items."""
         scores: Tensor = nn.functional.linear(rows, self.output.weight, self.bias)
         return scores
-
-
-def build_core(width: int, config: ModelConfig) -> RecurrentStack:
-    """What reads the history of a user."""
-    from slimrnn.training.model import build_layers
-
-    return build_layers(width, config)
 
 
 def _embedding(size: int, width: int) -> nn.Embedding:
