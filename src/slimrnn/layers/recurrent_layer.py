@@ -5,7 +5,7 @@ Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,17 +13,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from slimrnn._fields import as_complex, field_dtype, from_pairs, side_by_side
+from slimrnn._fields import as_complex, field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import delays
+from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.transition import Transition, leaked
-from slimrnn.ops import native, operators, reference, resolve_backend
+from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
-from slimrnn.ops.terms import Program
 from slimrnn.structures import Dense, Structure
 from slimrnn.structures.base import StructuredMap
-from slimrnn.structures.dense import DenseMap
 
 
 class RecurrentLayer(nn.Module):
@@ -193,9 +192,9 @@ class RecurrentLayer(nn.Module):
         given = wx_TBGH if x_TBI is None else x_TBI
         assert given is not None
         if self.backend == "native" and native.can_serve(given.real if given.is_complex() else given):
-            program = self.native_program()
+            program = native_program(self)
             if program is not None:
-                return self._native(program, x_TBI, wx_TBGH, state, h_mask, lengths_B, reverse)
+                return native_scan(self, program, x_TBI, wx_TBGH, state, h_mask, lengths_B, reverse)
         if x_TBI is not None:
             wx_TBGH = self.input_product(x_TBI)
         assert wx_TBGH is not None
@@ -237,98 +236,6 @@ class RecurrentLayer(nn.Module):
 
     def input_product(self, x: Tensor) -> Tensor:
         return self.input.affine(x, self.cell.input_bias())
-
-    # --- the native core --------------------------------------------------------------------------------
-
-    def native_program(self) -> Program | None:
-        """What the native core is to do at every step, or None where it cannot."""
-        name, transitions = self.cell.native_name, self.transitions
-        terms = [transition.recurrent.native_terms() for transition in transitions]
-        if name is None or None in terms:
-            return None
-        alpha = None if self.leak is None else self.leak().unsqueeze(0)
-        owns = [transition.own_rows(alpha) for transition in transitions]
-        own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
-        flat = [term for some in terms if some is not None for term in some]
-        return Program(name, own, flat, len(transitions), alpha is not None)
-
-    def _native(
-        self,
-        program: Program,
-        x: Tensor | None,
-        wx: Tensor | None,
-        state: State,
-        h_mask: Tensor | None,
-        lengths_B: Tensor | None,
-        reverse: bool,
-    ) -> tuple[Tensor, State]:
-        phases, u, bias = program.phases, None, None
-        if x is not None and phases == 1 and isinstance(self.input, DenseMap):  # its product is taken in the time loop
-            (u,), bias = self.input.prepare(), self.cell.input_bias()
-            given, products = x, None
-        else:
-            products = self._products(x, wx, reverse)
-            given = products()
-        again = None
-        if not torch.compiler.is_compiling():
-            again = operators.Definition(self._replay, products or self._products(x, wx, reverse))
-        if lengths_B is not None and phases > 1:
-            lengths_B = lengths_B * phases
-        output, last = native.scan(program, given, u, bias, state, h_mask, lengths_B, reverse, again)
-        if phases > 1:
-            output = output[0::phases] if reverse else output[phases - 1 :: phases]
-        return output, last
-
-    def _products(self, x: Tensor | None, wx: Tensor | None, reverse: bool) -> Callable[[], Tensor]:
-        """What every step of the native loop adds to its gates: U x + b in the first phase, constants in the others."""
-
-        def products() -> Tensor:
-            first = self.input_product(x) if x is not None else wx
-            assert first is not None
-            constants = [transition.constant(first) for transition in self.transitions[1:]]
-            if not constants:
-                return first
-            inner = torch.stack([first, *constants][:: -1 if reverse else 1], 1)
-            return inner.flatten(0, 1)
-
-        return products
-
-    def _replay(
-        self,
-        x: Tensor,
-        u: Tensor | None,
-        bias: Tensor | None,
-        state: Tensor,
-        own: Tensor | None,
-        weights: list[Tensor],
-        mask: Tensor | None,
-        lengths_B: Tensor | None,
-        reverse: bool,
-    ) -> tuple[Tensor, Tensor]:
-        """The reference scan on the tensors of the native operator, for second derivatives: (output, last state).
-
-        There a complex number is a pair, and what stands for both of its parts stands twice."""
-        pairs = self.cell.complex
-        wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
-        wx = wx if bias is None else wx + bias
-        states = tuple(state.unbind(0))
-        if pairs:
-            wx, states = from_pairs(wx), tuple(map(from_pairs, states))
-            own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
-            mask = None if mask is None else mask[..., ::2]
-            weights = [torch.view_as_complex(w.contiguous()) for w in weights]
-        leaky = self.leak is not None
-        turn = [t.replayed(phase, own, weights, mask, leaky) for phase, t in enumerate(self.transitions)]
-        phase = 0
-
-        def advance(wx: Tensor, before: State) -> State:
-            nonlocal phase
-            step, phase = turn[phase], (phase + 1) % len(turn)
-            return step(wx, before)
-
-        output, last = reference.scan(advance, wx, states, lengths_B, reverse)
-        joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])
-        return side_by_side(output), joined
 
     def _dropout_masks(self, x_TBI: Tensor) -> tuple[Tensor | None, Tensor | None]:
         if not (self.training and self.recurrent_dropout):

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from slimrnn._fields import field_dtype
+from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
 from slimrnn.ops.operators import transformed
@@ -126,7 +127,7 @@ def _plain(t: Tensor) -> bool:
 
 
 def _stepper(layer: RecurrentLayer) -> Stepper | None:
-    program = layer.native_program()
+    program = native_program(layer)
     if program is None or layer.backend != "native" or not isinstance(layer.input, DenseMap):
         return None
     if program.phases > 1 or layer.line > 1:

@@ -82,7 +82,8 @@ def last_output(core: Core, output_TBH: Tensor, lengths_B: Tensor | None) -> Ten
 
 def reordered(state: State, rows: Tensor) -> State:
     """The states of other sequences."""
-    return _mapped(lambda part: part.index_select(-2, rows), state)
+    others: State = _mapped(lambda part: part.index_select(-2, rows), state)
+    return others
 
 
 class StartMap(nn.Linear):
@@ -95,7 +96,8 @@ class StartMap(nn.Linear):
 
     def forward(self, context_BC: Tensor) -> State:  # type: ignore[override]
         numbers_BN = super().forward(context_BC)
-        return _mapped(lambda form: form.part(numbers_BN), self.form)
+        state: State = _mapped(lambda form: form.part(numbers_BN), self.form)
+        return state
 
 
 class _Form:

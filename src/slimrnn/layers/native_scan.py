@@ -1,0 +1,120 @@
+"""A layer's scan in the native core: its program, its operands, and its definition again for further derivatives.
+
+Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from slimrnn._fields import from_pairs, side_by_side
+from slimrnn.cells.base import State
+from slimrnn.ops import native, operators, reference
+from slimrnn.ops.terms import Program
+from slimrnn.structures.dense import DenseMap
+
+if TYPE_CHECKING:
+    from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+
+def native_program(layer: RecurrentLayer) -> Program | None:
+    """What the native core is to do at every step, or None where it cannot."""
+    name, transitions = layer.cell.native_name, layer.transitions
+    terms = [transition.recurrent.native_terms() for transition in transitions]
+    if name is None or None in terms:
+        return None
+    alpha = None if layer.leak is None else layer.leak().unsqueeze(0)
+    owns = [transition.own_rows(alpha) for transition in transitions]
+    own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
+    flat = [term for some in terms if some is not None for term in some]
+    return Program(name, own, flat, len(transitions), alpha is not None)
+
+
+def native_scan(
+    layer: RecurrentLayer,
+    program: Program,
+    x_TBI: Tensor | None,
+    wx_TBGH: Tensor | None,
+    state: State,
+    h_mask: Tensor | None,
+    lengths_B: Tensor | None,
+    reverse: bool,
+) -> tuple[Tensor, State]:
+    """Over inputs, or over their products."""
+    phases, u, bias = program.phases, None, None
+    products = _products(layer, x_TBI, wx_TBGH, reverse)
+    if x_TBI is not None and phases == 1 and isinstance(layer.input, DenseMap):  # its product is taken in the time loop
+        (u,), bias = layer.input.prepare(), layer.cell.input_bias()
+        given = x_TBI
+    else:
+        given = products()
+    again = None
+    if not torch.compiler.is_compiling():
+        again = operators.Definition(_replay(layer), products)
+    if lengths_B is not None and phases > 1:
+        lengths_B = lengths_B * phases
+    output, last = native.scan(program, given, u, bias, state, h_mask, lengths_B, reverse, again)
+    if phases > 1:
+        output = output[0::phases] if reverse else output[phases - 1 :: phases]
+    return output, last
+
+
+def _products(
+    layer: RecurrentLayer, x_TBI: Tensor | None, wx_TBGH: Tensor | None, reverse: bool
+) -> Callable[[], Tensor]:
+    """What every step of the native loop adds to its gates: U x + b in the first phase, constants in the others."""
+
+    def products() -> Tensor:
+        first = wx_TBGH if x_TBI is None else layer.input_product(x_TBI)
+        assert first is not None
+        constants = [transition.constant(first) for transition in layer.transitions[1:]]
+        if not constants:
+            return first
+        return torch.stack([first, *constants][:: -1 if reverse else 1], 1).flatten(0, 1)
+
+    return products
+
+
+def _replay(layer: RecurrentLayer) -> Callable[..., tuple[Tensor, Tensor]]:
+    """The reference scan on the tensors of the native operator, for second derivatives: (output, last state).
+
+    There a complex number is a pair, and what stands for both of its parts stands twice."""
+
+    def replay(
+        x: Tensor,
+        u: Tensor | None,
+        bias: Tensor | None,
+        state: Tensor,
+        own: Tensor | None,
+        weights: list[Tensor],
+        mask: Tensor | None,
+        lengths_B: Tensor | None,
+        reverse: bool,
+    ) -> tuple[Tensor, Tensor]:
+        pairs = layer.cell.complex
+        wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
+        wx = wx if bias is None else wx + bias
+        states = tuple(state.unbind(0))
+        if pairs:
+            wx, states = from_pairs(wx), tuple(map(from_pairs, states))
+            own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
+            mask = None if mask is None else mask[..., ::2]
+            weights = [torch.view_as_complex(w.contiguous()) for w in weights]
+        leaky = layer.leak is not None
+        turn = [t.replayed(phase, own, weights, mask, leaky) for phase, t in enumerate(layer.transitions)]
+        phase = 0
+
+        def advance(wx: Tensor, before: State) -> State:
+            nonlocal phase
+            step, phase = turn[phase], (phase + 1) % len(turn)
+            return step(wx, before)
+
+        output, last = reference.scan(advance, wx, states, lengths_B, reverse)
+        joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])
+        return side_by_side(output), joined
+
+    return replay
