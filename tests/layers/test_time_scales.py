@@ -11,7 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from registry import BACKENDS, numbers, randomise_
-from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, Kronecker, Leaky, LowRank, Structure
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    Dense,
+    Diagonal,
+    Kronecker,
+    Leaky,
+    LowRank,
+    Structure,
+    hidden_size_for,
+)
 from slimrnn.layers import RecurrentStack
 
 LAYERS: dict[str, Any] = {
@@ -237,3 +249,10 @@ def test_torch_has_no_such_layers(options: dict[str, Any]) -> None:
         GRU(4, 12, **options).to_torch()
     with pytest.raises(ValueError, match=f"can express, got {next(iter(options))}"):
         GRU.from_torch(nn.GRU(4, 12), **options)
+
+
+def test_the_largest_layer_of_a_budget_has_whole_groups() -> None:
+    options: dict[str, Any] = {"delays": [1, 2, 4], "structure": BlockDiagonal(2)}
+    n = hidden_size_for(5000, GRU, 4, **options)
+    assert n % 6 == 0
+    assert GRU(4, n, **options).num_parameters <= 5000 < GRU(4, n + 6, **options).num_parameters

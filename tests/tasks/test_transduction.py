@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from slimrnn.sequence import PADDING, EncoderDecoder
 from slimrnn.tasks import TASKS, DatesTask, ReverseTask, SortDigitsTask, config_from_dict
 from slimrnn.tasks.dates import FORMS, READ, WRITE, decode, encode
 from slimrnn.tasks.transduction import TransductionTask
-from slimrnn.training import Batch, Config, ModelConfig
+from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, resume, train
 from slimrnn.training.checks import build_model, check
+from slimrnn.training.conductor import WEIGHTS
+from slimrnn.training.files import read_tensors
 
 CASES: dict[str, TransductionTask] = {
     "reverse": ReverseTask(6),
@@ -188,6 +191,35 @@ def test_a_small_net_learns_to_sort() -> None:
     with torch.no_grad():
         scores = task.run(model, task.samples("test", 0).fetch(np.arange(200)))[0].scores
     assert value(scores["exact_match"]) > 0.9
+
+
+def test_a_run_goes_on_to_the_same_bits_and_decodes_with_the_weights_of_its_updates(tmp_path: Path) -> None:
+    task = SortDigitsTask(3, 2, 3, forcing=0.5)
+    config = Config(
+        task,
+        ModelConfig("gru", 24),
+        OptimConfig(lr=0.02),
+        updates=40,
+        batch_size=16,
+        valid_size=50,
+        test_size=50,
+        eval_every=20,
+        checkpoint_every=10,
+        tensorboard=False,
+        out=tmp_path / "whole",
+    )
+    whole = train(config, quiet=True)
+    part = train(replace(config, updates=20, out=tmp_path / "part"), quiet=True)
+    gone_on = resume(part.directory, replace(config, out=part.directory), quiet=True)
+    assert gone_on.final == whole.final
+    model = build_model(config)
+    weights, _ = read_tensors(whole.directory / "final.safetensors", WEIGHTS)
+    model.load_state_dict(weights)
+    model.eval()
+    with torch.no_grad():
+        scores = task.run(model, task.samples("test", 0).fetch(np.arange(50)))[0].scores
+    for name, score in scores.items():
+        assert value(score) == pytest.approx(whole.final["test"][name], rel=1e-5)
 
 
 @every_task

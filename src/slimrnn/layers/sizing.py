@@ -31,17 +31,22 @@ def hidden_size_for(
     check_count("budget", budget)
     check_count("input_size", input_size)
     options["device"] = "meta"  # counting needs no memory
+    delays = options.get("delays", 1)
+    groups = 1 if isinstance(delays, int) else len(delays)  # of units, each with matrices of its own
 
     def parameters(n: int) -> int:
-        square, inward = _at(structure, n), _at(input_structure, n)
+        square, inward = _at(structure, n // groups), _at(input_structure, n // groups)
         module = layer(input_size, n, structure=square, input_structure=inward, **options)
         return module.num_parameters
 
     def exists(n: int) -> bool:
         # Cheap, so that all sizes can be tried. Fields are the cell's affair: what it refuses, `parameters` raises.
+        if n % groups:
+            return False
+        units = n // groups
         try:
-            _at(structure, n).check(Shape(n, n, complex=True))
-            _at(input_structure, n).check(Shape(n, input_size, complex=True))
+            _at(structure, units).check(Shape(units, units, complex=True))
+            _at(input_structure, units).check(Shape(units, input_size, complex=True))
         except ValueError:
             return False
         return True

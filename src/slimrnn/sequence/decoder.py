@@ -26,15 +26,14 @@ from slimrnn.sequence._core import (
     step,
 )
 from slimrnn.sequence.beam import beam_search
-from slimrnn.sequence.gaussian import Gaussian, GaussianChoice, GaussianOutput
+from slimrnn.sequence.gaussian import Gaussian, GaussianOutput
 from slimrnn.sequence.generated import Generated
 from slimrnn.sequence.lengths import EndSymbol, Halt, LengthRule, PredictedLength, length_rule
 from slimrnn.sequence.sampling import GREEDY, Sampling
 from slimrnn.sequence.stream import Stream
-from slimrnn.sequence.symbols import SymbolChoice, SymbolOutput, Symbols
+from slimrnn.sequence.symbols import SymbolOutput, Symbols
 
 Lengths = Tensor | Sequence[int] | None
-Choice = SymbolChoice | GaussianChoice
 
 
 class Decoder(nn.Module):
@@ -139,6 +138,7 @@ class Decoder(nn.Module):
             hidden = self._forced(values, context, left_TB)
         else:
             truth_TB = torch.rand(inside_TB.shape, generator=generator, device=values.device) < forcing
+            truth_TB |= ~inside_TB  # beyond the end there is nothing to go on from
             hidden = self._unrolled(values, context, left_TB, truth_TB, draw, generator)
         choice = self.output.choice(hidden, self._stop(hidden))
         ends = choice.stop() if self.tau is None else self._log_tau(context, lengths_B)
@@ -267,6 +267,9 @@ class Decoder(nn.Module):
         if longest > most:
             raise ValueError(f"expected lengths of at most {most}, which can be predicted, got {longest}")
         return self._log_taus(context, len(lengths_B)).gather(1, lengths_B.unsqueeze(1)).squeeze(1)
+
+    def extra_repr(self) -> str:
+        return f"length={self.length}, context_size={self.context_size}, context={self.context!r}"
 
     # --- checks -----------------------------------------------------------------------------------------
 
