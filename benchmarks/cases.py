@@ -88,6 +88,11 @@ LAYERS: dict[str, Callable[[Shape], nn.Module]] = {
     "nn.LSTMCell": lambda s: nn.LSTMCell(s.m, s.n),
 }
 
+
+def _with_backend(make: Callable[[Shape, str], nn.Module], backend: str, shape: Shape) -> nn.Module:
+    return make(shape, backend)
+
+
 # Connections beyond a layer's own, native and in plain torch.
 CONNECTIONS: dict[str, Callable[[Shape, str], nn.Module]] = {
     "GRU leaky": lambda s, backend: GRU(s.m, s.n, leak=Leaky(time_constants=(1, 100), learned=True), backend=backend),
@@ -103,8 +108,9 @@ CONNECTIONS: dict[str, Callable[[Shape, str], nn.Module]] = {
         GRU(s.m, s.n, structure=BLOCKS, backend=backend)
     ),
 }
-LAYERS |= {name: partial(make, backend="auto") for name, make in CONNECTIONS.items()}
-LAYERS |= {f"{LOOP}, {name}": partial(make, backend="reference") for name, make in CONNECTIONS.items()}
+for _name, _make in CONNECTIONS.items():
+    LAYERS[_name] = partial(_with_backend, _make, "auto")
+    LAYERS[f"{LOOP}, {_name}"] = partial(_with_backend, _make, "reference")
 
 SMALL, LARGE, SINGLE = Shape(128, 20, 784), Shape(512, 20, 200), Shape(128, 1, 784)
 COPY, ADDING = Shape(512, 20, 750, 10), Shape(128, 20, 1000, 2)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import math
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scoring import value
 
-from slimrnn.sequence import PADDING, EncoderDecoder
+from slimrnn.sequence import PADDING, Decoder, EncoderDecoder
 from slimrnn.tasks import TASKS, DatesTask, ReverseTask, SortDigitsTask, config_from_dict
 from slimrnn.tasks.dates import FORMS, READ, WRITE, decode, encode
 from slimrnn.tasks.transduction import TransductionTask
@@ -263,3 +265,37 @@ def test_bad_options_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("curriculum", "values"),
+    [
+        ("constant", [0.8, 0.8, 0.8]),
+        ("linear", [0.8, 0.4, 0.0]),
+        ("exponential", [0.8, 0.8 * math.exp(-0.5), 0.8 * math.exp(-1)]),
+        ("inverse-sigmoid", [None, None, 0.4]),
+    ],
+)
+def test_curricula_lower_the_forcing(curriculum: Any, values: list[float | None]) -> None:
+    task = ReverseTask(4, forcing=0.8, curriculum=curriculum, forcing_updates=100)
+    found = [task.forcing * task.schedule(update) for update in (0, 50, 100)]
+    assert found == sorted(found, reverse=True)
+    for probability, expected in zip(found, values, strict=True):
+        assert expected is None or probability == pytest.approx(expected)
+
+
+def test_the_engine_tells_the_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, asked = ReverseTask(4, curriculum="linear", forcing_updates=4), []
+    losses = Decoder.losses
+
+    def spy(self: Decoder, *args: Any, forcing: float = 1.0, **options: Any) -> Any:
+        asked.append((self.training, forcing))
+        return losses(self, *args, forcing=forcing, **options)
+
+    monkeypatch.setattr(Decoder, "losses", spy)
+    config = Config(
+        task, ModelConfig("gru", 4), updates=5, batch_size=2, valid_size=2, test_size=2, out=tmp_path / "run"
+    )
+    train(config, quiet=True)
+    assert [forcing for training, forcing in asked if training] == [1, 0.75, 0.5, 0.25, 0]
+    assert {forcing for training, forcing in asked if not training} == {1.0}

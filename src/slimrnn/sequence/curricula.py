@@ -69,6 +69,15 @@ class InverseSigmoidDecay:
         if self.k < 1:
             raise ValueError(f"expected k of at least 1, got {self.k}")
 
+    @staticmethod
+    def half_at(update: float) -> InverseSigmoidDecay:
+        """The decay that is at one half after so many updates."""
+        check_number("update", update)
+        k = max(1.0, float(update))
+        for _ in range(60):  # k ln k = update by Newton's steps; ln k + 1 is the slope
+            k = max(1.0, k - (k * math.log(k) - update) / (math.log(k) + 1))
+        return InverseSigmoidDecay(k)
+
     def __call__(self, update: int) -> float:
         exponent = update / self.k - math.log(self.k)  # the same, where exp(update / k) would be too large
         return math.exp(-exponent) / (1 + math.exp(-exponent)) if exponent > 0 else 1 / (1 + math.exp(exponent))

@@ -15,8 +15,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from slimrnn._checks import check_choice, check_probability
-from slimrnn.sequence import PADDING, Decoder, Encoder, EncoderDecoder, Symbols
+from slimrnn._checks import check_choice, check_count, check_probability
+from slimrnn.sequence import (
+    PADDING,
+    Constant,
+    Curriculum,
+    Decoder,
+    Encoder,
+    EncoderDecoder,
+    ExponentialDecay,
+    InverseSigmoidDecay,
+    LinearDecay,
+    Symbols,
+)
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Score
@@ -32,7 +43,14 @@ class TransductionTask(GeneratedTask):
     context: Literal["state", "input", "both"] = field(default="both", kw_only=True)
     """what the decoder gets the encoder's last state as: its initial state, an input at each step, or both"""
     forcing: float = field(default=1.0, kw_only=True)
-    """probability that the decoder reads the true symbol before in training, and not its own"""
+    """probability that the decoder reads the true symbol before in training, and not its own; at the first update,
+    where a curriculum lets it fall"""
+    curriculum: Literal["constant", "linear", "exponential", "inverse-sigmoid"] = field(
+        default="constant", kw_only=True
+    )
+    """how that probability falls (Bengio et al. 2015)"""
+    forcing_updates: int = field(default=1000, kw_only=True)
+    """updates until it has fallen to zero (linear), by a factor e (exponential) or to a half (inverse-sigmoid)"""
 
     every_step = False
     monitor = "exact_match"
@@ -42,6 +60,20 @@ class TransductionTask(GeneratedTask):
     def __post_init__(self) -> None:
         check_choice("context", self.context, ("state", "input", "both"))
         check_probability("forcing", self.forcing)
+        check_choice("curriculum", self.curriculum, ("constant", "linear", "exponential", "inverse-sigmoid"))
+        check_count("forcing_updates", self.forcing_updates)
+
+    @property
+    def schedule(self) -> Curriculum:
+        """The probability of forcing as a function of the update, before the factor `forcing`."""
+        match self.curriculum:
+            case "linear":
+                return LinearDecay(1 / self.forcing_updates)
+            case "exponential":
+                return ExponentialDecay(math.exp(-1 / self.forcing_updates))
+            case "inverse-sigmoid":
+                return InverseSigmoidDecay.half_at(self.forcing_updates)
+        return Constant()
 
     @property
     @abstractmethod
@@ -80,7 +112,7 @@ class TransductionTask(GeneratedTask):
         assert isinstance(model, EncoderDecoder)  # what the task makes
         context = model.encoder(batch.inputs, batch.lengths)
         lengths_B = (batch.targets != PADDING).sum(0)
-        forcing = self.forcing if model.training else 1.0
+        forcing = self.forcing * self.schedule(batch.update) if model.training else 1.0
         losses = model.decoder.losses(batch.targets, context, lengths_B, forcing=forcing)
         scores = {"loss": Score(losses.sum(), (lengths_B + 1).sum().to(losses.dtype))}
         if not model.training:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -94,6 +95,7 @@ class SequenceModule(LightningModule):
     # --- an update --------------------------------------------------------------------------------------
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        batch = replace(batch, update=self.trainer.global_step)
         outcome, state = self.config.task.run(self.model, batch, None if batch.first else self._state)
         self._state = detached(state)
         total, weight = outcome.scores["loss"]

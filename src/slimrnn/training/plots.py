@@ -69,7 +69,7 @@ def plot_curves(
     axes.set_yscale(scale)
     if scale == "linear":
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 64), loc="left", fontsize=16, weight="bold", pad=30)
+    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 44), loc="left", fontsize=16, weight="bold", pad=30)
     axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
     axes.set_xlabel("updates", fontsize=12)
     axes.set_ylabel(ylabel, fontsize=12)

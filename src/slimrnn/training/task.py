@@ -30,6 +30,7 @@ class Batch:
     weights: Tensor | None = None  # of the targets in the loss: (T, B) or (B); absent: all one
     lengths: Tensor | None = None  # (B) steps of each sequence; absent: all T
     first: bool = True  # the sequences begin here; else they go on from where the batch before ended
+    update: int = 0  # of training: how many came before
 
     def to(self, device: object) -> Batch:
         """The same on another device; lengths stay on the CPU."""
