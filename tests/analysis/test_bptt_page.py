@@ -8,17 +8,13 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "bptt.md"
-FIGURES = PAGE.parent / "figures"
+from pages import DOCS, check_examples
+
+PAGE, FIGURES = DOCS / "bptt.md", DOCS / "figures"
 
 
 def test_the_examples_print_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
-    examples = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(examples) == PAGE.read_text().count("```python")
-    namespace: dict[str, object] = {"__name__": __name__}
-    for code, printed in examples:
-        exec(code, namespace)
-        assert capsys.readouterr().out == printed
+    check_examples("bptt.md", capsys)
 
 
 def test_the_script_makes_the_figures_of_the_page(tmp_path: Path) -> None:

@@ -216,7 +216,9 @@ def _activity(
     span = RANGES.get(signal.kind, (min(values.min(), 0.0), max(values.max(), 1.0)))
     counts, edges = np.histogram(values, bins, span)
     low_share, high_share = _saturation(values, signal.kind, ends)
-    usual, longest = _forgetting(rest, trajectory.core.delay) if signal.carries else (None, None)
+    usual = longest = None
+    if signal.carries and rest is not None:
+        usual, longest = _forgetting(values, rest, trajectory.core.delay)
     return GateActivity(
         core=trajectory.number,
         layer=trajectory.layer,
@@ -249,9 +251,8 @@ def _saturation(values_NH: Array, kind: str, ends: tuple[float, float]) -> tuple
     return (values_NH == 0).mean(0) if kind in ("relu", "modrelu") else never, never
 
 
-def _forgetting(rest_NH: Array | None, delay: int) -> tuple[Array, Array]:
+def _forgetting(values_NH: Array, rest_NH: Array, delay: int) -> tuple[Array, Array]:
     """1/(1 − f) for the geometric mean f, since what remains after many steps is the product of the gates; 1/α_g."""
-    assert rest_NH is not None
     with np.errstate(divide="ignore"):  # a gate at 0 forgets at once, one at 1 never
-        usual = -delay / np.expm1(np.log1p(-rest_NH).mean(0))
-        return usual, delay / rest_NH.min(0)
+        logarithms = np.where(values_NH < 0.5, np.log(values_NH), np.log1p(-rest_NH))  # both exact
+        return -delay / np.expm1(logarithms.mean(0)), delay / rest_NH.min(0)

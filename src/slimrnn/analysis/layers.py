@@ -8,11 +8,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from slimrnn._fields import field_dtype
 from slimrnn.cells import GRUCell, LSTMCell
@@ -92,9 +91,8 @@ class LayerView:
         x_TBI = in_steps(x, self.core.input.shape.in_size if stack is None else stack.input_size, self._batch_first)
         ragged = None if lengths is None else check_lengths(lengths, len(x_TBI), x_TBI.shape[1], x_TBI.device)
         if stack is None:
-            if hx is not None:
-                raise ValueError(f"expected no hx for {self.name}, a layer outside of a stack, got one")
-            return x_TBI, frozen(self.core).initial_state(x_TBI.shape[1]), ragged
+            given = frozen(self.core).initial_state(x_TBI.shape[1]) if hx is None else hx
+            return x_TBI, (given,) if isinstance(given, Tensor) else tuple(given), ragged
         with torch.no_grad():
             starts = _starts(stack, x_TBI.shape[1], hx)
             below = _below(stack, x_TBI, starts, ragged, self.depth)
@@ -126,21 +124,9 @@ class LayerView:
         return self.stack is not None and self.stack.batch_first
 
 
-@dataclass(frozen=True, eq=False)
-class LayerInput:
-    """What a recurrent layer was given: x padded and in the layer's own form, and the rest as `LayerView.reads` takes
-    it."""
-
-    x: Tensor
-    hx: States | None = None
-    lengths: Tensor | None = None
-
-
 def find_layers(model: nn.Module) -> list[LayerView]:
     """Every recurrent layer of the model, each depth and direction for itself, in the order of the modules."""
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"expected a torch module, got {type(model).__name__}")
-    views = [view for name, module in _recurrent(model) for view in _views(name, module)]
+    views = [view for name, module in recurrent_modules(model) for view in _views(name, module)]
     if not views:
         cells = sorted({type(m).__name__ for m in model.modules() if isinstance(m, nn.RNNCellBase)})
         got = f"{type(model).__name__} without one" + (f" (but with {', '.join(cells)})" if cells else "")
@@ -157,37 +143,6 @@ def one_layer(layer: LayerView | nn.Module) -> LayerView:
         names = ", ".join(view.name for view in views)
         raise ValueError(f"expected one recurrent layer, got {len(views)} ({names}): choose one of find_layers(model)")
     return views[0]
-
-
-def layer_inputs(model: nn.Module, *args: Any, **kwargs: Any) -> dict[str, LayerInput]:
-    """What the recurrent layers get when the model is called with these arguments, by `LayerView.owner`.
-
-    The model runs once, in eval mode and without gradients. A layer that it calls more than once, one step at a time,
-    or never, has no sequence to show: ValueError."""
-    find_layers(model)  # or a message
-    owners = dict(_recurrent(model))
-    calls: dict[str, list[LayerInput]] = {name: [] for name in owners}
-
-    def listen(name: str) -> Any:
-        def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            calls[name].append(_input(module, *args, **kwargs))
-
-        return owners[name].register_forward_pre_hook(hook, with_kwargs=True)
-
-    modes = {module: module.training for module in model.modules()}
-    hooks = [listen(name) for name in owners]
-    try:
-        with torch.no_grad():
-            model.eval()(*args, **kwargs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, training in modes.items():
-            module.training = training
-    for name, seen in calls.items():
-        if len(seen) != 1:
-            raise ValueError(f"expected the model to call {name or 'itself'} once with a whole sequence, got {len(seen)} calls")
-    return {name: seen[0] for name, seen in calls.items()}
 
 
 def frozen(module: Module) -> Module:
@@ -212,8 +167,10 @@ def in_steps(x: Tensor, width: int, batch_first: bool) -> Tensor:
     return x.unsqueeze(1) if x.dim() == 2 else x.transpose(0, 1) if batch_first else x
 
 
-def _recurrent(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The outermost recurrent modules."""
+def recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The outermost recurrent modules: stacks of ours and of torch.nn, and our layers outside of stacks."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected a torch module, got {type(model).__name__}")
     inside: set[nn.Module] = set()
     for name, module in model.named_modules():
         if module not in inside and isinstance(
@@ -269,9 +226,7 @@ def _starts(stack: RecurrentStack, batch: int, hx: States | None) -> list[State]
     return [tuple(part[k] for part in parts) for k in range(count)]
 
 
-def _below(
-    stack: RecurrentStack, x_TBI: Tensor, starts: list[State], lengths_B: Tensor | None, depth: int
-) -> Tensor:
+def _below(stack: RecurrentStack, x_TBI: Tensor, starts: list[State], lengths_B: Tensor | None, depth: int) -> Tensor:
     """What the layers of this depth read: the output of those below, run without dropout."""
     for level in range(depth):
         outputs = []
@@ -281,13 +236,3 @@ def _below(
         output = torch.cat(outputs, -1)
         x_TBI = output + x_TBI if stack.residual and level else output
     return x_TBI
-
-
-def _input(
-    module: nn.Module, input: Tensor | PackedSequence, hx: States | None = None, lengths: Any = None, **_: Any
-) -> LayerInput:
-    if isinstance(input, PackedSequence):
-        padded, lengths = pad_packed_sequence(input, batch_first=bool(getattr(module, "batch_first", False)))
-        return LayerInput(padded, hx, lengths)
-    given = None if lengths is None else torch.as_tensor(lengths)
-    return LayerInput(input, hx, given)

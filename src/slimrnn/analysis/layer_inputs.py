@@ -1,0 +1,69 @@
+"""What the recurrent layers inside a model are given when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+from slimrnn.analysis.layers import recurrent_modules
+from slimrnn.layers import RecurrentStack
+from slimrnn.layers.stack import States
+
+
+@dataclass(frozen=True, eq=False)
+class LayerInput:
+    """The arguments of a call, x padded and in the layer's own form: `view.states(given.x, given.hx, given.lengths)`"""
+
+    x: Tensor
+    hx: States | None = None
+    lengths: Tensor | None = None
+
+
+def layer_inputs(model: nn.Module, *args: Any, **kwargs: Any) -> dict[str, LayerInput]:
+    """What each RNN, GRU or LSTM gets when the model is called with these arguments, by `LayerView.owner`.
+
+    The model runs once, in eval mode and without gradients. A layer that it calls more than once, such as one step at a
+    time, or not at all, has no sequence to show: ValueError."""
+    found = recurrent_modules(model)
+    owners = {name: module for name, module in found if isinstance(module, RecurrentStack | nn.RNNBase)}
+    if not owners:
+        raise ValueError(f"expected a model with an RNN, GRU or LSTM, got {type(model).__name__} without one")
+    calls: dict[str, list[LayerInput]] = {name: [] for name in owners}
+    modes = {module: module.training for module in model.modules()}
+    hooks = [
+        module.register_forward_pre_hook(_listener(module, calls[name]), with_kwargs=True)
+        for name, module in owners.items()
+    ]
+    try:
+        with torch.no_grad():
+            model.eval()(*args, **kwargs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, training in modes.items():
+            module.training = training
+    for name, seen in calls.items():
+        if len(seen) != 1:
+            which = name or type(model).__name__
+            raise ValueError(f"expected one call of {which}, with a whole sequence, got {len(seen)}")
+    return {name: seen[0] for name, seen in calls.items()}
+
+
+def _listener(module: nn.Module, calls: list[LayerInput]) -> Callable[..., None]:
+    batch_first = bool(getattr(module, "batch_first", False))
+
+    def heard(input: Tensor | PackedSequence, hx: States | None = None, lengths: Any = None) -> LayerInput:
+        if isinstance(input, PackedSequence):
+            padded, lengths = pad_packed_sequence(input, batch_first=batch_first)
+            return LayerInput(padded, hx, lengths)
+        return LayerInput(input, hx, None if lengths is None else torch.as_tensor(lengths))
+
+    def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls.append(heard(*args, **kwargs))
+
+    return hook
