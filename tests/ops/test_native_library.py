@@ -33,12 +33,12 @@ SHAPES: dict[int, tuple[dict[str, Any], list[tuple[int, ...]]]] = {
 
 
 class Arguments:
-    """A sound call of an LSTM with peepholes, for a test to spoil."""
+    """A sound call of a leaky LSTM with peepholes, for a test to spoil."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []  # kept alive
         self.terms = (TermStruct * len(SHAPES))(*(self.term(kind) for kind in SHAPES))
-        width = {"state": (2, BATCH, SIZE), "own": (3, SIZE), "x": (TIME, BATCH, INPUT), "u": (4, SIZE, INPUT)}
+        width = {"state": (2, BATCH, SIZE), "own": (4, SIZE), "x": (TIME, BATCH, INPUT), "u": (4, SIZE, INPUT)}
         outs = {"out": (TIME, BATCH, SIZE), "gate_history": (TIME, BATCH, 4, SIZE), "last": (2, BATCH, SIZE)}
         shapes = {**width, **outs, "bias": (4, SIZE), "state_history": outs["out"], "mask": (BATCH, SIZE)}
         shapes |= {f"d_{name}": shapes[name] for name in ("out", "last", "state", "u", "bias", "own")}
@@ -49,6 +49,9 @@ class Arguments:
             states=2,
             threads=1,
             term_count=len(self.terms),
+            phases=1,
+            leaky=1,
+            own_rows=4,
             time=TIME,
             batch=BATCH,
             width=SIZE,
@@ -93,7 +96,9 @@ BAD: dict[str, Spoil] = {
     **{f"{name}={value}": field(name, value) for name, value in [("states", 1), ("time", 0), ("batch", -1)]},
     **{f"{name}={value}": field(name, value) for name, value in [("width", 0), ("width", 5), ("is_complex", 1)]},
     **{f"{name}={value}": field(name, value) for name, value in [("term_count", 0), ("term_count", -1)]},
-    **{f"no {name}": field(name, None) for name in ("terms", "state", "out")},
+    **{f"{name}={value}": field(name, value) for name, value in [("phases", 0), ("phases", 3), ("phases", 2)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("leaky", 2), ("leaky", 0), ("own_rows", 2)]},
+    **{f"no {name}": field(name, None) for name in ("terms", "state", "out", "own")},
     "too many terms": lambda a: (
         field("term_count", 400)(a),
         field("terms", (TermStruct * 400)(*a.terms[:1] * 400))(a),

@@ -32,7 +32,7 @@ from slimrnn import GRU
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 pytestmark = needs_library
-PARAMETERS = ("recurrent.", "input.", "cell.")
+PARAMETERS = ("recurrent.", "input.", "cell.", "leak", "deeper")
 
 
 @pairs
@@ -114,10 +114,12 @@ def check_slices(layer: RecurrentLayer) -> None:
     torch.manual_seed(0)
     x, state = numbers(TIME, 7, layer.input.shape.in_size).to(next(layer.parameters()).dtype), start(layer, 7)
     output, last = layer(x, state)
+    # A deep layer's input product is torch's, whose sums depend on the number of rows.
+    same = torch.equal if len(layer.transitions) == 1 else torch.allclose
     for rows in (slice(0, 1), slice(1, 3), slice(3, 7)):
         part, ends = layer(x[:, rows], tuple(s[rows] for s in state))
-        assert torch.equal(part, output[:, rows])
-        assert all(torch.equal(a, b[rows]) for a, b in zip(ends, last, strict=True))
+        assert same(part, output[:, rows])
+        assert all(same(a, b[rows]) for a, b in zip(ends, last, strict=True))
 
 
 @precisions

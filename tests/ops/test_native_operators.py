@@ -159,6 +159,8 @@ def second_order(layer: RecurrentLayer, x: Tensor, state: tuple[Tensor, ...]) ->
 )
 @pairs
 def test_second_derivatives_are_the_reference(cell: str, structure: str, options: dict[str, Any]) -> None:
+    if cell == "modrelu-leaky-deep":  # a unit without input that is dropped has |0|, which has no second derivative
+        options = {**options, "recurrent_dropout": 0.0}
     layer = build(cell, structure, **options)
     x, state = numbers(4, 3, INPUT), start(layer)
     actual, expected = (second_order(on(backend, layer), x, state) for backend in ("native", "reference"))

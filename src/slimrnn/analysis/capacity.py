@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
@@ -29,7 +28,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 class Capacity:
     """r²_k of the input k steps before, for k = 0, 1, ...: the memory-capacity curve."""
 
-    r2: Array  # (K, I): share of the variance of x_{t−k} that a linear function of h_t explains
+    r2: Array  # (K, I), of symbols (K, 1): share of the variance of x_{t−k} that a linear function of h_t explains
     total: float  # memory capacity: their sum; of symbols see `memory_capacity`, of linear nets: over all lags
     features: int  # numbers in h_t, the most that `total` can be
     accuracy: Array | None = None  # (K): of symbols, the share decoded rightly
@@ -113,10 +112,12 @@ def linear_capacity(
         check_count("steps", steps)
         lags = min(lags, steps)
     R = _settled(W, v) if steps is None else _reachable(W, v, steps)[0]
+    if not np.isfinite(R).all():
+        raise ValueError(f"expected a net whose states stay finite, got spectral radius {radius:.6g} over {steps} steps")
     axes, sizes, _ = np.linalg.svd(R, full_matrices=False)
-    kept = sizes > tolerance * sizes[0]
     if not sizes[0] > 0:
         raise ValueError("expected v to have a number other than 0, got none")
+    kept = sizes > tolerance * sizes[0]
     whiten = (axes[:, kept] / sizes[kept]).T
     r2, column = np.empty((lags, v.shape[1])), v
     for k in range(lags):
@@ -165,12 +166,9 @@ def memory_capacity(
     settings = Decoding(lags, max(washout, lags - 1), held_out, ridge, symbols)
     found = decode(layer, x, lengths, settings, steps=steps, scale=scale, seed=seed)
     r2 = 1 - found.errors_KI / found.variances_KI
-    total = float(r2.sum())
-    if symbols:
-        total = float(((r2.shape[1] - 1) * (1 - found.errors_KI.sum(1) / found.variances_KI.sum(1))).sum())
     return Capacity(
         r2=r2,
-        total=total,
+        total=float(r2.sum()) * (layer.input_size - 1 if symbols else 1),
         features=found.features,
         accuracy=found.hits_K / found.tested_on if symbols else None,
         chance=found.chance if symbols else None,

@@ -6,7 +6,7 @@ Shape suffixes: T time, B batch, I input width, S width of a state.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from slimrnn.layers import GRU, LSTM, RNN, OutputRecurrent, RecurrentLayer, Recu
 from slimrnn.layers._inputs import check_lengths, check_state
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.stack import States
-from slimrnn.structures.base import StructuredMap
+from slimrnn.structures.base import Prepared, StructuredMap
 
 GATES = {"rnn": ("h",), "gru": ("r", "u", "n"), "lstm": ("i", "f", "g", "o")}  # in torch's order; u is torch's z
 Module = TypeVar("Module", bound=nn.Module)
@@ -150,9 +150,12 @@ def frozen(module: Module) -> Module:
     twin = copy.deepcopy(module).double().eval().requires_grad_(False)
     for part in twin.modules():
         if isinstance(part, StructuredMap):
-            prepared = part.prepare()
-            part.prepare = lambda prepared=prepared: prepared  # type: ignore[method-assign]
+            part.prepare = _always(part.prepare())  # type: ignore[method-assign]
     return twin
+
+
+def _always(prepared: Prepared) -> Callable[[], Prepared]:
+    return lambda: prepared
 
 
 def in_steps(x: Tensor, width: int, batch_first: bool) -> Tensor:
