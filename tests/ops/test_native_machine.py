@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -115,7 +116,7 @@ def check_slices(layer: RecurrentLayer) -> None:
     x, state = numbers(TIME, 7, layer.input.shape.in_size).to(next(layer.parameters()).dtype), start(layer, 7)
     output, last = layer(x, state)
     # A deep layer's input product is torch's, whose sums depend on the number of rows.
-    same = torch.equal if len(layer.transitions) == 1 else torch.allclose
+    same = torch.equal if len(layer.transitions) == 1 else partial(torch.allclose, rtol=1e-4, atol=1e-5)
     for rows in (slice(0, 1), slice(1, 3), slice(3, 7)):
         part, ends = layer(x[:, rows], tuple(s[rows] for s in state))
         assert same(part, output[:, rows])

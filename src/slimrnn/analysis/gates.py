@@ -98,7 +98,7 @@ def measure_gates(
     return [
         _activity(trajectory, number, signal, (low, high), bins)
         for trajectory in run(layer, x, lengths, hx)
-        for number, signal in _signals(trajectory)
+        for number, signal in signals_of(trajectory)
     ]
 
 
@@ -112,13 +112,13 @@ def gate_values(
     for trajectory in run(layer, x, lengths, hx):
         padding_TB1 = ~trajectory.valid.unsqueeze(-1)
         found.append({})
-        for number, signal in _signals(trajectory):
+        for number, signal in signals_of(trajectory):
             values = trajectory.in_time(signal.values.masked_fill(padding_TB1, torch.nan))
             found[-1][f"{signal.name} {number}" if number else signal.name] = values.cpu().numpy()
     return found
 
 
-class _Signal(NamedTuple):
+class Signal(NamedTuple):
     """`rest` is 1 − values, exact where values are close to 1."""
 
     name: str
@@ -129,7 +129,7 @@ class _Signal(NamedTuple):
 
 
 @torch.no_grad()
-def _signals(trajectory: Trajectory) -> list[tuple[int, _Signal]]:
+def signals_of(trajectory: Trajectory) -> list[tuple[int, Signal]]:
     """The gates of each transition: all steps at once, since the state before each is known."""
     core, found = trajectory.core, []
     wx = trajectory.products()
@@ -143,7 +143,7 @@ def _signals(trajectory: Trajectory) -> list[tuple[int, _Signal]]:
     return found
 
 
-def _of_cell(cell: Cell, wx: Tensor, matvec: Matvec, state: State) -> Iterator[_Signal]:
+def _of_cell(cell: Cell, wx: Tensor, matvec: Matvec, state: State) -> Iterator[Signal]:
     if isinstance(cell, GRUCell):
         return _gru(cell, wx, matvec, *state)
     if isinstance(cell, LSTMCell):
@@ -152,7 +152,7 @@ def _of_cell(cell: Cell, wx: Tensor, matvec: Matvec, state: State) -> Iterator[_
     return _elman(cell, wx, matvec, *state)
 
 
-def _gru(cell: GRUCell, wx: Tensor, matvec: Matvec, h: Tensor) -> Iterator[_Signal]:
+def _gru(cell: GRUCell, wx: Tensor, matvec: Matvec, h: Tensor) -> Iterator[Signal]:
     x_r, x_u, x_n = wx.unbind(-2)
     w_r, w_u = matvec(h, slice(0, 2)).unbind(-2)
     yield _sigmoid("reset", x_r + w_r)
@@ -163,34 +163,34 @@ def _gru(cell: GRUCell, wx: Tensor, matvec: Matvec, h: Tensor) -> Iterator[_Sign
     else:
         n = matvec(h, slice(2, 3)).squeeze(-2)
         n = r * (n if cell.recurrent_bias is None else n + cell.recurrent_bias)
-    yield _Signal("candidate", "tanh", torch.tanh((x_n + n).double()))
+    yield Signal("candidate", "tanh", torch.tanh((x_n + n).double()))
 
 
-def _lstm(cell: LSTMCell, wx: Tensor, matvec: Matvec, h: Tensor, c: Tensor) -> Iterator[_Signal]:
+def _lstm(cell: LSTMCell, wx: Tensor, matvec: Matvec, h: Tensor, c: Tensor) -> Iterator[Signal]:
     i, f, g, o = (wx + matvec(h)).unbind(-2)
     if cell.peephole is not None:
         i, f = i + cell.peephole[0] * c, f + cell.peephole[1] * c
         o = o + cell.peephole[2] * (torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g))
     yield _sigmoid("input", i)
     yield _sigmoid("forget", f, carries=True)
-    yield _Signal("candidate", "tanh", torch.tanh(g.double()))
+    yield Signal("candidate", "tanh", torch.tanh(g.double()))
     yield _sigmoid("output", o)
 
 
-def _elman(cell: ElmanCell, wx: Tensor, matvec: Matvec, h: Tensor) -> Iterator[_Signal]:
+def _elman(cell: ElmanCell, wx: Tensor, matvec: Matvec, h: Tensor) -> Iterator[Signal]:
     z = (wx + matvec(h)).squeeze(-2)
     z = modrelu(z, cell.native_parameters()) if cell.nonlinearity == "modrelu" else z
     z = z.abs() if z.is_complex() else z
     squash = {"tanh": torch.tanh, "relu": torch.relu}.get(cell.nonlinearity, torch.Tensor.double)
-    yield _Signal("hidden", cell.nonlinearity, squash(z.double()))
+    yield Signal("hidden", cell.nonlinearity, squash(z.double()))
 
 
-def _sigmoid(name: str, z: Tensor, carries: bool = False) -> _Signal:
+def _sigmoid(name: str, z: Tensor, carries: bool = False) -> Signal:
     z = z.double()
-    return _Signal(name, "sigmoid", torch.sigmoid(z), torch.sigmoid(-z), carries)
+    return Signal(name, "sigmoid", torch.sigmoid(z), torch.sigmoid(-z), carries)
 
 
-def _leaky(signals: Iterator[_Signal], alpha_H: Tensor | None) -> Iterator[_Signal]:
+def _leaky(signals: Iterator[Signal], alpha_H: Tensor | None) -> Iterator[Signal]:
     """With a leak, h carries α of itself besides: in a GRU, α + (1 − α) u all in all."""
     carry = None
     for signal in signals:
@@ -198,17 +198,17 @@ def _leaky(signals: Iterator[_Signal], alpha_H: Tensor | None) -> Iterator[_Sign
         if alpha_H is not None and signal.name == "update":
             assert signal.rest is not None
             rest = (1 - alpha_H.double()) * signal.rest
-            signal, carry = signal._replace(carries=False), _Signal("carry", "fixed", 1 - rest, rest, True)
+            signal, carry = signal._replace(carries=False), Signal("carry", "fixed", 1 - rest, rest, True)
         yield signal
     if alpha_H is not None and carry is None:
         alpha = alpha_H.double().expand_as(last.values)
-        carry = _Signal("leak", "fixed", alpha, 1 - alpha, True)
+        carry = Signal("leak", "fixed", alpha, 1 - alpha, True)
     if carry is not None:
         yield carry
 
 
 def _activity(
-    trajectory: Trajectory, transition: int, signal: _Signal, ends: tuple[float, float], bins: int
+    trajectory: Trajectory, transition: int, signal: Signal, ends: tuple[float, float], bins: int
 ) -> GateActivity:
     valid = trajectory.valid
     values = signal.values[valid].cpu().numpy()  # (N, H)

@@ -23,10 +23,10 @@ def paper_rows(task: Task) -> tuple[PaperRow, ...]:
         task,
         ModelConfig("gru", 128),
         OptimConfig("adagrad", lr=0.1, clip_norm=1.0),
-        updates=40 * EPOCH,
+        updates=20 * EPOCH,
         batch_size=64,
         valid_size=10_000,
-        eval_every=4 * EPOCH,
+        eval_every=2 * EPOCH,
         checkpoint_every=EPOCH,
     )
     blocks = ModelConfig("gru", 256, "block-diagonal", blocks=4, input_structure="block-diagonal")

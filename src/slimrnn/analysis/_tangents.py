@@ -1,0 +1,89 @@
+"""Small changes of the state, carried along a trajectory by the Jacobians of its steps.
+
+Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from slimrnn.analysis._trajectory import Trajectory
+from slimrnn.cells.base import State
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+ROWS = 256  # Jacobians whose norms are taken, at most
+ROUNDS = 30  # of the power iteration
+TINY = 1e-300
+
+
+def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[np.float64]:
+    """The logarithm of the growth of a random change in each step (T, B), with `core` in double precision.
+
+    0 as long as the state is exactly zero: there modReLU has no derivative."""
+    generator = torch.Generator().manual_seed(seed)
+    state = tuple(_double(part) for part in trajectory.start)
+    change = _unit(tuple(_random(part, generator) for part in state))[0]
+    x, advance = _double(trajectory.x), core.advance(None)
+    products = core.input_product(x) if core.line == 1 else None
+    moved = torch.zeros(x.shape[1], dtype=torch.bool, device=x.device)
+    found = []
+    for t in range(len(x)):
+        moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
+        with forward_ad.dual_level():
+            dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(state, change, strict=True))
+            result = advance(products[t], dual) if products is not None else core.step(x[t], dual)
+            unpacked = [forward_ad.unpack_dual(part) for part in result]
+            state = tuple(part.primal for part in unpacked)
+            after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in unpacked)
+        after = tuple(torch.where(moved.unsqueeze(-1), new, old) for new, old in zip(after, change, strict=True))
+        after, sizes_B = _unit(after)
+        found.append(sizes_B.log())
+        lost_B1 = (sizes_B == 0).unsqueeze(-1)  # go on with another
+        change = tuple(torch.where(lost_B1, old, new) for new, old in zip(after, change, strict=True))
+    return torch.stack(found).cpu().numpy()
+
+
+def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> float:
+    """The largest ‖∂s_t/∂s_{t−delay}‖₂ of up to 256 steps, by power iteration, with `core` in double precision.
+
+    With a skip, the derivative by the last state alone."""
+    generator = torch.Generator().manual_seed(seed)
+    wx = trajectory.products()
+    before, valid = trajectory.states_before(wx), trajectory.valid
+    if core.delay < len(valid):
+        valid[: core.delay] = False  # the state to start from may be zero, where modReLU has no derivative
+    count = int(valid.sum())
+    rows = torch.linspace(0, count - 1, min(count, ROWS)).long().to(valid.device)
+    wx_NGH = _double(wx[valid][rows])
+    state = tuple(_double(part[valid][rows]) for part in before)
+    advance = core.advance(None)
+    with torch.enable_grad():
+        _, pulled = torch.func.vjp(lambda *s: advance(wx_NGH, s), *state)
+    change = _unit(tuple(_random(part, generator) for part in state))[0]
+    sizes_N = torch.zeros(len(rows))
+    for _ in range(ROUNDS):
+        with forward_ad.dual_level():
+            dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(state, change, strict=True))
+            moved = [forward_ad.unpack_dual(part) for part in advance(wx_NGH, dual)]
+            after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in moved)
+        sizes_N = _unit(after)[1]
+        change = _unit(pulled(after))[0]
+    return float(sizes_N.max())
+
+
+def _double(part: Tensor) -> Tensor:
+    return part.to(torch.complex128 if part.is_complex() else torch.float64)
+
+
+def _random(like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(like.shape, dtype=like.dtype, generator=generator).to(like.device)
+
+
+def _unit(change: State) -> tuple[State, Tensor]:
+    """Of norm one over all states of a sequence, and the norm it had."""
+    sizes = torch.stack([torch.linalg.vector_norm(part, dim=-1) for part in change]).square().sum(0).sqrt()
+    return tuple(part / sizes.clamp_min(TINY).unsqueeze(-1) for part in change), sizes

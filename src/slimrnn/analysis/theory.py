@@ -1,0 +1,253 @@
+"""Is the memory of a layer short-range? Theorem 1.1 of the factorized paper, checked on a layer and data.
+
+The theorem: the context of a GRU or LSTM is short-range dependent (its correlations over time have a finite sum,
+definition 1.1) if its gates stay below one (lemma 1.2), the spectral radius of the candidate's W_h is below one (prop.
+1.1), the variance of the state is constant (prop. 1.2), W_x and W_h have full rank and the input is bounded, never zero
+and not determined by the state (prop. 1.3). For nets without gates props. 1.1 and 1.2 say the same.
+
+The proof rests on lemma 1.1: where y_{t+1} = A_t y_t + ε_t and the A_t contract, correlations fall exponentially. (It
+bounds norms by spectral radii, which holds for normal matrices only.) So that is measured, too, and decides: by which
+factor a small change of the state, carried on by the Jacobians A_t = ∂s_t/∂s_{t−1} along the data, falls per step.
+
+Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from slimrnn.analysis import _tangents
+from slimrnn.analysis._trajectory import Layer, Lengths, Trajectory, run
+from slimrnn.analysis.gates import signals_of
+from slimrnn.cells import ElmanCell
+from slimrnn.layers.stack import States
+
+Array = NDArray[np.float64]
+
+SHORTEST = 16  # steps of a sequence, of which the first quarter is left out
+STEADY = 1.5  # the variance counts as constant if it changes by less than this factor
+ROWS = 4096  # at most, for the regression of the input on the state
+CANDIDATE = {"GRUCell": 2, "LSTMCell": 2, "ElmanCell": 0}  # among the gates
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRange:
+    """The verdict on one core, and the numbers it rests on."""
+
+    core: int  # number among the layer's cores
+    layer: int  # depth · directions + direction, as torch numbers its states
+    backward: bool
+    short_range: bool  # `decay` is below one, by more than two standard errors and than rounding explains
+    decay: float  # factor by which a small change of the state falls per step, along the data
+    error: float  # standard error of log(decay)
+    contraction: float  # largest norm ‖∂s_t/∂s_{t−1}‖₂ found: below one, every single step contracts
+    conditions: dict[str, tuple[float, bool]]  # of the theorem: the number measured, and whether it holds
+    theorem: bool  # do all hold?
+    reasons: tuple[str, ...]  # in words
+
+    @property
+    def time_constant(self) -> float:
+        """Steps after which a change has fallen to 1/e; infinite where it does not fall."""
+        if self.decay >= 1:
+            return math.inf
+        return -1 / math.log(self.decay) if self.decay > 0 else 0.0
+
+    def summary(self) -> str:
+        """The verdict and its reasons, line by line."""
+        return "\n".join(("short-range" if self.short_range else "not short-range", *self.reasons))
+
+
+def memory_range(
+    layer: Layer,
+    x: Tensor | PackedSequence,
+    lengths: Lengths | None = None,
+    hx: States | None = None,
+    *,
+    seed: int = 0,
+) -> list[MemoryRange]:
+    """For every core of `layer` (ours or torch.nn's), run on x as our layers take it: is its memory short-range?
+
+    The decay is the leading Lyapunov exponent: one random change per sequence is carried on by forward-mode derivatives
+    in double precision, and the mean of the logarithm of its growth taken over the steps after the first quarter of a
+    sequence; the standard error is that of the means over sequences, or over pieces of few sequences. Beyond it, a
+    decay within H · ε of one, ε the precision of the weights, cannot be told from one.
+
+    The conditions, by name, with the number measured:
+    "gates" -- α_g, 1 minus the largest value of a gate that carries, must be above the precision of the weights;
+    "radius" -- the spectral radius of the candidate's W_h must be below one;
+    "variance" -- of h, in the last quarter of the sequences relative to the second, must be between 2/3 and 3/2;
+    "rank" -- the smallest singular value of W_x and W_h relative to the largest must be above precision;
+    "input" -- the smallest ‖x_t‖_∞ must be above zero;
+    "innovation" -- the share of the variance of x_t that is not a linear function of the state before; must be above
+    1e-6; NaN, and not counted, with fewer than two steps for each unit.
+    A net without gates only has the conditions of props. 1.1 and 1.2: radius and variance."""
+    found = run(layer, x, lengths, hx)
+    shortest = int(found[0].valid.sum(0).min())
+    if shortest < SHORTEST:
+        raise ValueError(f"expected sequences of at least {SHORTEST} steps, got one of {shortest}")
+    return [_verdict(trajectory, seed) for trajectory in found]
+
+
+@torch.no_grad()
+def _verdict(trajectory: Trajectory, seed: int) -> MemoryRange:
+    exact = copy.deepcopy(trajectory.core).double()
+    growth_TB = _tangents.growth(exact, trajectory, seed)
+    rate, error = _mean_and_error(growth_TB, _age(trajectory) >= 0.25)
+    precision = _precision(trajectory)
+    conditions = dict(_conditions(trajectory))
+    short = rate + 2 * error < -precision
+    contraction = _tangents.largest_norm(exact, trajectory, seed)
+    theorem = all(holds for _, holds in conditions.values())
+    return MemoryRange(
+        core=trajectory.number,
+        layer=trajectory.layer,
+        backward=trajectory.backward,
+        short_range=short,
+        decay=math.exp(rate),
+        error=error,
+        contraction=contraction,
+        conditions=conditions,
+        theorem=theorem,
+        reasons=(
+            _about_decay(rate, error, precision, trajectory),
+            _about_steps(contraction),
+            *(_about_condition(name, value, holds) for name, (value, holds) in conditions.items()),
+            *_about_theorem(theorem, short, isinstance(trajectory.core.cell, ElmanCell)),
+        ),
+    )
+
+
+def _precision(trajectory: Trajectory) -> float:
+    """Below which a difference from one means nothing."""
+    core = trajectory.core
+    return core.cell.hidden_size * torch.finfo(next(core.parameters()).dtype).eps
+
+
+def _age(trajectory: Trajectory) -> Array:
+    """(T, B): which part of its sequence lies before a step; NaN beyond its end."""
+    valid = trajectory.valid.cpu().numpy()
+    return np.where(valid, np.arange(len(valid))[:, None] / valid.sum(0), np.nan)
+
+
+def _mean_and_error(growth_TB: Array, counted_TB: NDArray[np.bool_]) -> tuple[float, float]:
+    """Mean of the logarithms, and its standard error from at least eight sequences or pieces of them."""
+    pieces = max(1, -(-8 // growth_TB.shape[1]))
+    means: list[float] = []
+    for growth_T, counted_T in zip(growth_TB.T, counted_TB.T, strict=True):
+        means += [float(piece.mean()) for piece in np.array_split(growth_T[counted_T], pieces) if len(piece)]
+    if not np.isfinite(means).all():  # all units off: nothing at all is left of a change
+        return -math.inf, 0.0
+    return float(growth_TB[counted_TB].mean()), float(np.std(means, ddof=1) / len(means) ** 0.5)
+
+
+# --- the conditions of the theorem ------------------------------------------------------------------------
+
+
+def _conditions(trajectory: Trajectory) -> Iterator[tuple[str, tuple[float, bool]]]:
+    core, precision = trajectory.core, _precision(trajectory)
+    gated = not isinstance(core.cell, ElmanCell)
+    which = CANDIDATE[type(core.cell).__name__]
+    matrices = [map.dense()[which].cpu().to(torch.complex128).numpy() for map in core.maps]
+    valid = trajectory.valid
+    if gated:
+        rests = [signal.rest for _, signal in signals_of(trajectory) if signal.carries]
+        alpha = min(float(rest[valid].min()) for rest in rests if rest is not None)
+        yield "gates", (alpha, alpha > precision)
+    radius = max(float(np.abs(np.linalg.eigvals(matrix)).max()) for matrix in matrices)
+    yield "radius", (radius, radius < 1 - precision)
+    ratio = _variance_ratio(trajectory)
+    yield "variance", (ratio, 1 / STEADY < ratio < STEADY)
+    if gated:
+        matrices.append(core.input.dense()[which].cpu().to(torch.complex128).numpy())
+        sizes = [np.linalg.svd(matrix, compute_uv=False) for matrix in matrices]
+        smallest = min(float(size[-1] / size[0]) if size[0] > 0 else 0.0 for size in sizes)
+        yield "rank", (smallest, smallest > precision)
+        least = float(trajectory.x[valid].abs().amax(-1).min())
+        yield "input", (least, least > 0)
+        share = _innovation(trajectory)
+        yield "innovation", (share, not share <= 1e-6)  # NaN: not measured
+
+
+def _variance_ratio(trajectory: Trajectory) -> float:
+    """The variance of h in the last quarter of the sequences relative to the second; the first may be a transient."""
+    age, h = _age(trajectory), trajectory.h.cpu().to(torch.complex128).numpy()
+    early, late = (float(h[(age >= start) & (age < start + 0.25)].var(0).sum()) for start in (0.25, 0.75))
+    return late / early if early > 0 else (1.0 if late == 0 else math.inf)
+
+
+def _innovation(trajectory: Trajectory) -> float:
+    """The share of Var(x_t) that is no linear function of h_{t−1}."""
+    core = trajectory.core
+    before = torch.cat([torch.zeros_like(trajectory.h[:1]), trajectory.h[:-1]])
+    valid = trajectory.valid
+    valid[0] = False
+    h, x = before[valid].double().cpu().numpy(), trajectory.x[valid].double().cpu().numpy()
+    if len(h) < 2 * core.cell.hidden_size + 2:
+        return math.nan
+    rows = np.linspace(0, len(h) - 1, min(len(h), max(ROWS, 4 * h.shape[1]))).astype(int)
+    h, x = h[rows] - h[rows].mean(0), x[rows] - x[rows].mean(0)
+    gram, total = h.T @ h, float((x**2).sum())
+    if total == 0:
+        return 0.0
+    cross = h.T @ x
+    small = 1e-12 * max(float(np.trace(gram)) / len(gram), np.finfo(np.float64).tiny)
+    explained = float((cross * np.linalg.solve(gram + small * np.eye(len(gram)), cross)).sum())
+    return (total - explained) / total * len(h) / (len(h) - h.shape[1] - 1)
+
+
+# --- in words ---------------------------------------------------------------------------------------------
+
+
+def _about_decay(rate: float, error: float, precision: float, trajectory: Trajectory) -> str:
+    kind, steps = type(trajectory.core.cell).__name__.removesuffix("Cell"), len(trajectory.h)
+    if rate == -math.inf:
+        return f"{kind}: nothing is left of a change of the state: its units are off or see nothing of it"
+    factor = f"{kind}: a small change of the state is multiplied by {math.exp(rate):.6g} per step"
+    if rate + 2 * error < -precision:
+        tenfold = -math.log(10) / rate
+        beyond = f", more than the {steps} steps of the data" if tenfold > steps else ""
+        return f"{factor}, so it falls tenfold every {tenfold:.3g} steps{beyond}"
+    if rate - 2 * error > precision:
+        return f"{factor}: it grows, the theorem does not speak of this; a chaotic net forgets in its own way"
+    return f"{factor}: it neither falls nor grows beyond error and rounding"
+
+
+def _about_steps(contraction: float) -> str:
+    if contraction < 1:
+        return f"lemma 1.1: every single step contracts, the largest norm of a Jacobian found is {contraction:.3g}"
+    return f"lemma 1.1: the largest norm of a Jacobian found is {contraction:.6g}, so not every single step contracts"
+
+
+def _about_condition(name: str, value: float, holds: bool) -> str:
+    said = {
+        "gates": f"lemma 1.2: the gate that carries is at most 1 − {value:.3g}",
+        "radius": f"prop. 1.1: the spectral radius of W_h is {value:.6g}",
+        "variance": f"prop. 1.2: the variance of h changes by a factor of {value:.3g}",
+        "rank": f"prop. 1.3: the singular values of W_x and W_h fall to {value:.3g} of the largest",
+        "input": f"prop. 1.3: the input is at least {value:.3g} in some channel",
+        "innovation": f"prop. 1.3: a share of {value:.3g} of the input's variance is new",
+    }[name]
+    if math.isnan(value):
+        return "prop. 1.3: too few steps to tell how much of the input is new"
+    return said if holds else f"{said}: does not hold"
+
+
+def _about_theorem(theorem: bool, short: bool, elman: bool) -> Iterator[str]:
+    source = "props. 1.1 and 1.2" if elman else "theorem 1.1"
+    if theorem and short:
+        yield f"{source}: all conditions hold, and say short-range"
+    elif theorem:
+        yield f"{source}: all conditions hold and say short-range, but the decay measured does not confirm it"
+    elif short:
+        yield f"{source}: not all conditions hold, so short-range is what was measured only"
+    else:
+        yield f"{source}: not all conditions hold, so nothing follows"
