@@ -211,6 +211,4 @@ def _test(pieces: Iterator[_Rows], fitted: _Map, trained_on: int, how: Decoding)
         errors, variances = errors.sum(1, keepdims=True), variances.sum(1, keepdims=True)
     if not (variances > 1e-12 * squares.max()).all():
         raise ValueError("expected inputs that vary in every channel, got a constant one")
-    return Decoded(
-        errors, variances, hits, float(current.max() / count), len(fitted.h_mean), trained_on, count
-    )
+    return Decoded(errors, variances, hits, float(current.max() / count), len(fitted.h_mean), trained_on, count)

@@ -113,7 +113,9 @@ def linear_capacity(
         lags = min(lags, steps)
     R = _settled(W, v) if steps is None else _reachable(W, v, steps)[0]
     if not np.isfinite(R).all():
-        raise ValueError(f"expected a net whose states stay finite, got spectral radius {radius:.6g} over {steps} steps")
+        raise ValueError(
+            f"expected a net whose states stay finite, got spectral radius {radius:.6g} over {steps} steps"
+        )
     axes, sizes, _ = np.linalg.svd(R, full_matrices=False)
     if not sizes[0] > 0:
         raise ValueError("expected v to have a number other than 0, got none")

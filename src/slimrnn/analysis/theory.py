@@ -26,8 +26,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from slimrnn.analysis import _tangents
+from slimrnn.analysis._signals import signals_of
 from slimrnn.analysis._trajectory import Layer, Lengths, Trajectory, run
-from slimrnn.analysis.gates import signals_of
+from slimrnn.analysis.spectrum import spectrum
 from slimrnn.cells import ElmanCell
 from slimrnn.layers.stack import States
 
@@ -36,7 +37,7 @@ Array = NDArray[np.float64]
 SHORTEST = 16  # steps of a sequence, of which the first quarter is left out
 STEADY = 1.5  # the variance counts as constant if it changes by less than this factor
 ROWS = 4096  # at most, for the regression of the input on the state
-CANDIDATE = {"GRUCell": 2, "LSTMCell": 2, "ElmanCell": 0}  # among the gates
+CANDIDATE = 2  # among the gates of GRU and LSTM
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,8 @@ class MemoryRange:
 
     @property
     def time_constant(self) -> float:
-        """Steps after which a change has fallen to 1/e; infinite where it does not fall."""
-        if self.decay >= 1:
+        """Steps after which a change has fallen to 1/e; infinite where the memory is not short-range."""
+        if not self.short_range:
             return math.inf
         return -1 / math.log(self.decay) if self.decay > 0 else 0.0
 
@@ -139,14 +140,16 @@ def _age(trajectory: Trajectory) -> Array:
 
 
 def _mean_and_error(growth_TB: Array, counted_TB: NDArray[np.bool_]) -> tuple[float, float]:
-    """Mean of the logarithms, and its standard error from at least eight sequences or pieces of them."""
-    pieces = max(1, -(-8 // growth_TB.shape[1]))
-    means: list[float] = []
-    for growth_T, counted_T in zip(growth_TB.T, counted_TB.T, strict=True):
-        means += [float(piece.mean()) for piece in np.array_split(growth_T[counted_T], pieces) if len(piece)]
-    if not np.isfinite(means).all():  # all units off: nothing at all is left of a change
+    """Mean of the logarithms, and its standard error from at least eight sequences or pieces of them.
+
+    Sequences in which nothing at all is left of a change, as all units are off, count if all are such, only."""
+    lasting = [g[c] for g, c in zip(growth_TB.T, counted_TB.T, strict=True) if np.isfinite(g[c]).all()]
+    if not lasting:
         return -math.inf, 0.0
-    return float(growth_TB[counted_TB].mean()), float(np.std(means, ddof=1) / len(means) ** 0.5)
+    pieces = -(-8 // len(lasting))
+    means = [piece.mean() for growth_T in lasting for piece in np.array_split(growth_T, pieces)]
+    mean = np.concatenate(lasting).mean()
+    return float(mean), float(np.std(means, ddof=1) / len(means) ** 0.5)
 
 
 # --- the conditions of the theorem ------------------------------------------------------------------------
@@ -155,21 +158,21 @@ def _mean_and_error(growth_TB: Array, counted_TB: NDArray[np.bool_]) -> tuple[fl
 def _conditions(trajectory: Trajectory) -> Iterator[tuple[str, tuple[float, bool]]]:
     core, precision = trajectory.core, _precision(trajectory)
     gated = not isinstance(core.cell, ElmanCell)
-    which = CANDIDATE[type(core.cell).__name__]
-    matrices = [map.dense()[which].cpu().to(torch.complex128).numpy() for map in core.maps]
+    which = CANDIDATE if gated else 0
     valid = trajectory.valid
     if gated:
         rests = [signal.rest for _, signal in signals_of(trajectory) if signal.carries]
         alpha = min(float(rest[valid].min()) for rest in rests if rest is not None)
         yield "gates", (alpha, alpha > precision)
-    radius = max(float(np.abs(np.linalg.eigvals(matrix)).max()) for matrix in matrices)
+    spectra = [spectrum(map, which) for map in core.maps]
+    radius = max(found.spectral_radius for found in spectra)
     yield "radius", (radius, radius < 1 - precision)
     ratio = _variance_ratio(trajectory)
     yield "variance", (ratio, 1 / STEADY < ratio < STEADY)
     if gated:
-        matrices.append(core.input.dense()[which].cpu().to(torch.complex128).numpy())
-        sizes = [np.linalg.svd(matrix, compute_uv=False) for matrix in matrices]
-        smallest = min(float(size[-1] / size[0]) if size[0] > 0 else 0.0 for size in sizes)
+        seen = np.linalg.svd(core.input.dense()[which].double().cpu().numpy(), compute_uv=False)
+        pairs = [(seen[-1], seen[0]), *((found.smallest_singular_value, found.spectral_norm) for found in spectra)]
+        smallest = min(float(low / high) if high > 0 else 0.0 for low, high in pairs)
         yield "rank", (smallest, smallest > precision)
         least = float(trajectory.x[valid].abs().amax(-1).min())
         yield "input", (least, least > 0)
@@ -186,32 +189,41 @@ def _variance_ratio(trajectory: Trajectory) -> float:
 
 def _innovation(trajectory: Trajectory) -> float:
     """The share of Var(x_t) that is no linear function of h_{t−1}."""
-    core = trajectory.core
     before = torch.cat([torch.zeros_like(trajectory.h[:1]), trajectory.h[:-1]])
     valid = trajectory.valid
     valid[0] = False
     h, x = before[valid].double().cpu().numpy(), trajectory.x[valid].double().cpu().numpy()
-    if len(h) < 2 * core.cell.hidden_size + 2:
+    if len(h) < 2 * h.shape[1] + 2:
         return math.nan
     rows = np.linspace(0, len(h) - 1, min(len(h), max(ROWS, 4 * h.shape[1]))).astype(int)
     h, x = h[rows] - h[rows].mean(0), x[rows] - x[rows].mean(0)
-    gram, total = h.T @ h, float((x**2).sum())
+    total = float((x**2).sum())
     if total == 0:
         return 0.0
-    cross = h.T @ x
-    small = 1e-12 * max(float(np.trace(gram)) / len(gram), np.finfo(np.float64).tiny)
-    explained = float((cross * np.linalg.solve(gram + small * np.eye(len(gram)), cross)).sum())
+    spread = h.std(0)
+    h = h[:, spread > 0] / spread[spread > 0]
+    gram, cross = h.T @ h + 1e-12 * len(h) * np.eye(h.shape[1]), h.T @ x
+    explained = float((cross * np.linalg.solve(gram, cross)).sum())
     return (total - explained) / total * len(h) / (len(h) - h.shape[1] - 1)
 
 
 # --- in words ---------------------------------------------------------------------------------------------
 
 
+def _factor(beyond_one: float) -> str:
+    """A number given by what it has beyond one."""
+    if abs(beyond_one) < 1e-12:
+        return "1"
+    if abs(beyond_one) < 1e-3:
+        return f"1 {'+' if beyond_one > 0 else '−'} {abs(beyond_one):.2g}"
+    return f"{1 + beyond_one:.3g}"
+
+
 def _about_decay(rate: float, error: float, precision: float, trajectory: Trajectory) -> str:
     kind, steps = type(trajectory.core.cell).__name__.removesuffix("Cell"), len(trajectory.h)
     if rate == -math.inf:
         return f"{kind}: nothing is left of a change of the state: its units are off or see nothing of it"
-    factor = f"{kind}: a small change of the state is multiplied by {math.exp(rate):.6g} per step"
+    factor = f"{kind}: a small change of the state is multiplied by {_factor(math.expm1(rate))} per step"
     if rate + 2 * error < -precision:
         tenfold = -math.log(10) / rate
         beyond = f", more than the {steps} steps of the data" if tenfold > steps else ""
@@ -223,14 +235,14 @@ def _about_decay(rate: float, error: float, precision: float, trajectory: Trajec
 
 def _about_steps(contraction: float) -> str:
     if contraction < 1:
-        return f"lemma 1.1: every single step contracts, the largest norm of a Jacobian found is {contraction:.3g}"
-    return f"lemma 1.1: the largest norm of a Jacobian found is {contraction:.6g}, so not every single step contracts"
+        return f"lemma 1.1: every single step contracts, the largest norm of a Jacobian found is {_factor(contraction - 1)}"
+    return f"lemma 1.1: the largest norm of a Jacobian found is {_factor(contraction - 1)}, so not every single step contracts"
 
 
 def _about_condition(name: str, value: float, holds: bool) -> str:
     said = {
         "gates": f"lemma 1.2: the gate that carries is at most 1 − {value:.3g}",
-        "radius": f"prop. 1.1: the spectral radius of W_h is {value:.6g}",
+        "radius": f"prop. 1.1: the spectral radius of W_h is {_factor(value - 1)}",
         "variance": f"prop. 1.2: the variance of h changes by a factor of {value:.3g}",
         "rank": f"prop. 1.3: the singular values of W_x and W_h fall to {value:.3g} of the largest",
         "input": f"prop. 1.3: the input is at least {value:.3g} in some channel",
