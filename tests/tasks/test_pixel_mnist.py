@@ -146,7 +146,6 @@ def test_without_data_training_is_refused_before_any_work(tmp_path: Path, monkey
 )
 def test_nets_have_the_papers_sizes(name: str, total: int, recurrent: int) -> None:
     config = find_row(name).config
-    assert config is not None
     count = summary(config.task.model(config.model))
     assert (count.total, count.layers[0].recurrent) == (total, recurrent)
 
@@ -155,7 +154,6 @@ def test_every_row_of_the_papers_is_there() -> None:
     rows = {row.name: row for row in PixelMnistTask.papers()}
     assert len(rows) == 14
     for name, row in rows.items():
-        assert row.config is not None
         assert row.config.task == (PERMUTED if name.startswith("permuted") else PLAIN)
         assert config_from_dict(config_to_dict(row.config)) == row.config
         assert (row.score, row.direction) == ("accuracy", "at least")

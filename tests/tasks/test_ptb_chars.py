@@ -251,7 +251,6 @@ def test_nets_have_the_papers_sizes(row: Any) -> None:
 
 def test_the_kru_has_72_recurrent_parameters() -> None:
     row = find_row("ptb-kru")
-    assert row.config is not None
     found = summary(row.config.task.model(row.config.model))
     assert (found.total, found.layers[0].recurrent) == (103_034, 72)
 
@@ -260,7 +259,6 @@ def test_the_kru_has_72_recurrent_parameters() -> None:
 def test_rows_evaluate_once_an_epoch_and_on_the_whole_text() -> None:
     for row in PTBCharsTask.papers():
         config = row.config
-        assert config is not None
         check(config)
         samples = config.task.samples("train", 0)
         assert samples.size is not None

@@ -227,7 +227,6 @@ def test_bad_options_are_refused(options: dict[str, object], message: str) -> No
 
 def net_of(name: str) -> nn.Module:
     config = find_row(name).config
-    assert config is not None
     return config.task.model(config.model)
 
 
@@ -247,7 +246,6 @@ def test_rows_are_the_papers_on_the_whole_corpus_and_shorter_on_the_sample(
     rows = {row.name: row for row in TimitFramesTask.papers()}
     assert list(rows) == ["timit-rnn", "timit-lstm", "timit-kru"]
     for row in rows.values():
-        assert row.config is not None
         assert (row.config.updates, row.config.eval_every, row.config.batch_size) == (88_720, 4_436, 1)
         assert config_from_dict(config_to_dict(row.config)) == row.config
         assert row.score == "accuracy"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from slimrnn.analysis._trajectory import OURS, Layer, Lengths, evaluating
 from slimrnn.layers._inputs import check_lengths
@@ -140,7 +140,7 @@ def _pieces(layer: Layer, data: _Data, how: Decoding, cut: int | None = None) ->
     batch, lags = len(data.lengths), how.lags
     size = max(1, min(PIECE, NUMBERS // (batch * lags * layer.input_size)))
     cuts = [0, data.steps] if cut is None else [0, cut, data.steps]
-    bounds = [range(a, b, size) for a, b in zip(cuts, cuts[1:], strict=False)]
+    bounds = [range(a, b, size) for a, b in pairwise(cuts)]
     spans = [(a, min(a + size, part.stop)) for part in bounds for a in part]
 
     def run() -> Iterator[_Rows]:

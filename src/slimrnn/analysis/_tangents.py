@@ -5,6 +5,8 @@ Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences)
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ ROUNDS = 30  # of the power iteration
 TINY = 1e-300
 
 
+@torch.no_grad()
 def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[np.float64]:
     """The logarithm of the growth of a random change in each step (T, B), with `core` in double precision.
 
@@ -47,6 +50,7 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     return torch.stack(found).cpu().numpy()
 
 
+@torch.no_grad()
 def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> float:
     """The largest ‖∂s_t/∂s_{t−delay}‖₂ of up to 256 steps, by power iteration, with `core` in double precision.
 
@@ -62,7 +66,7 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     state = tuple(_double(part[valid][rows]) for part in before)
     advance = core.advance(None)
     with torch.enable_grad():
-        _, pulled = torch.func.vjp(lambda *s: advance(wx_NGH, s), *state)
+        pulled: Any = torch.func.vjp(lambda *s: advance(wx_NGH, s), *state)[1]
     change = _unit(tuple(_random(part, generator) for part in state))[0]
     sizes_N = torch.zeros(len(rows))
     for _ in range(ROUNDS):

@@ -10,6 +10,7 @@ Shape suffixes: T time, B batch, I input width, F features (units, or twice that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,11 +56,11 @@ def gaussian_information(
     of all together is fixed, signal = P/d_h, it levels off at P/(2σ). For other matrices: `channel_information`."""
     d, eta, sigma = (np.asarray(value, dtype=np.float64) for value in (channels, signal, noise))
     if not (np.isfinite(d).all() and (d >= 1).all() and (d == np.round(d)).all()):
-        raise ValueError(f"expected whole numbers of channels, at least 1, got {channels}")
+        raise ValueError(f"expected whole numbers of channels, at least 1, got {channels!r}")
     if not (np.isfinite(eta).all() and (eta >= 0).all()):
-        raise ValueError(f"expected a finite signal of at least 0, got {signal}")
+        raise ValueError(f"expected a finite signal of at least 0, got {signal!r}")
     if not (np.isfinite(sigma).all() and (sigma > 0).all()):
-        raise ValueError(f"expected finite noise above 0, got {noise}")
+        raise ValueError(f"expected finite noise above 0, got {noise!r}")
     return np.asarray(d / 2 * np.log1p(eta / sigma))
 
 
@@ -113,9 +114,7 @@ def linear_capacity(
         lags = min(lags, steps)
     R = _settled(W, v) if steps is None else _reachable(W, v, steps)[0]
     if not np.isfinite(R).all():
-        raise ValueError(
-            f"expected a net whose states stay finite, got spectral radius {radius:.6g} over {steps} steps"
-        )
+        raise ValueError(f"expected states that stay finite, got spectral radius {radius:.6g} over {steps} steps")
     axes, sizes, _ = np.linalg.svd(R, full_matrices=False)
     if not sizes[0] > 0:
         raise ValueError("expected v to have a number other than 0, got none")
@@ -198,7 +197,8 @@ def _settled(W: Array, v: Array) -> Array:
 
 def _joined(A: Array, B: Array) -> Array:
     """R with R Rᵀ = A Aᵀ + B Bᵀ and no more columns than rows."""
-    return np.asarray(np.linalg.qr(np.concatenate([A, B], 1).T, mode="r").T)
+    triangle: Any = np.linalg.qr(np.concatenate([A, B], 1).T, mode="r")
+    return np.asarray(triangle.T)
 
 
 def _real_form(W: NDArray[np.generic], v: NDArray[np.generic]) -> tuple[Array, Array]:

@@ -153,27 +153,33 @@ def _complete(form: Matrix, names: tuple[str, str]) -> Spectrum:
 @torch.no_grad()
 def _iterated(map: StructuredMap, gate: int, tensors: Prepared, names: tuple[str, str]) -> Spectrum:
     product, adjoint, start = products(map, gate, tensors)
-    values, residuals = largest_eigenvalues(product, start)
     (largest, _), (smallest, smallest_residual) = extreme_singular_values(product, adjoint, start)
     if smallest_residual > FOUND * largest:
         smallest = _from_inverse(map, gate, tensors, product, start)
     ends = np.array([largest] if math.isnan(smallest) else [largest, smallest])
-    found = residuals <= FOUND * largest
-    found[0] = True
+    drift = math.nan if math.isnan(smallest) else float(np.abs(ends**2 - 1).max())
+    values, residuals = np.zeros(0), np.zeros(0)
+    if largest - smallest <= FOUND * largest:  # a multiple of a unitary matrix: all moduli are this one
+        radius, residual, frobenius = largest, 0.0, math.sqrt(len(start)) * drift
+    else:
+        values, residuals = largest_eigenvalues(product, start)
+        radius, residual = float(abs(values[0])), float(residuals[0])
+        frobenius = _drift_by_columns(map, gate, tensors)
+    found = int(np.argmax(np.append(residuals > FOUND * largest, True)))  # up to the first that is not
     return Spectrum(
         layer=names[0],
         gate=names[1],
         size=map.shape.in_size,
         method="iterative",
         complete=False,
-        eigenvalues=values[: int(np.argmin(found)) if not found.all() else None].astype(np.complex128),
+        eigenvalues=values[:found].astype(np.complex128),
         singular_values=ends,
-        spectral_radius=float(abs(values[0])),
+        spectral_radius=radius,
         spectral_norm=largest,
         smallest_singular_value=smallest,
-        unitarity_drift=math.nan if math.isnan(smallest) else float(np.abs(ends**2 - 1).max()),
-        unitarity_drift_frobenius=_drift_by_columns(map, gate, tensors),
-        radius_residual=float(residuals[0]),
+        unitarity_drift=drift,
+        unitarity_drift_frobenius=frobenius,
+        radius_residual=residual,
     )
 
 

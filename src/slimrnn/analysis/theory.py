@@ -204,7 +204,7 @@ def _innovation(trajectory: Trajectory) -> float:
     h = h[:, spread > 0] / spread[spread > 0]
     gram, cross = h.T @ h + 1e-12 * len(h) * np.eye(h.shape[1]), h.T @ x
     explained = float((cross * np.linalg.solve(gram, cross)).sum())
-    return (total - explained) / total * len(h) / (len(h) - h.shape[1] - 1)
+    return float((total - explained) / total * len(h) / (len(h) - h.shape[1] - 1))
 
 
 # --- in words ---------------------------------------------------------------------------------------------
@@ -234,15 +234,14 @@ def _about_decay(rate: float, error: float, precision: float, trajectory: Trajec
 
 
 def _about_steps(contraction: float) -> str:
-    if contraction < 1:
-        return f"lemma 1.1: every single step contracts, the largest norm of a Jacobian found is {_factor(contraction - 1)}"
-    return f"lemma 1.1: the largest norm of a Jacobian found is {_factor(contraction - 1)}, so not every single step contracts"
+    which = "every single step contracts" if contraction < 1 else "not every single step contracts"
+    return f"lemma 1.1: {which}, the largest norm of a Jacobian found is {_factor(contraction - 1)}"
 
 
 def _about_condition(name: str, value: float, holds: bool) -> str:
     said = {
         "gates": f"lemma 1.2: the gate that carries is at most 1 − {value:.3g}",
-        "radius": f"prop. 1.1: the spectral radius of W_h is {_factor(value - 1)}",
+        "radius": f"prop. 1.1: the spectral radius of W_h is {value:.6g}",
         "variance": f"prop. 1.2: the variance of h changes by a factor of {value:.3g}",
         "rank": f"prop. 1.3: the singular values of W_x and W_h fall to {value:.3g} of the largest",
         "input": f"prop. 1.3: the input is at least {value:.3g} in some channel",
@@ -250,7 +249,7 @@ def _about_condition(name: str, value: float, holds: bool) -> str:
     }[name]
     if math.isnan(value):
         return "prop. 1.3: too few steps to tell how much of the input is new"
-    return said if holds else f"{said}: does not hold"
+    return said if holds else f"{said} (not met)"
 
 
 def _about_theorem(theorem: bool, short: bool, elman: bool) -> Iterator[str]:

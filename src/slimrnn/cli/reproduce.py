@@ -61,8 +61,6 @@ def run(arguments: Sequence[str]) -> int:
     if my_place().world > 1:
         raise UsageError("expected slimrnn reproduce in one process, got several")
     budget, row = seconds(options.budget), find_row(options.name)
-    if row.config is None:
-        raise UsageError(f"expected a row whose task exists, got {row.name}, which needs {row.needs}")
     deadline = None if budget is None else time.monotonic() + budget
     command = shlex.join(["slimrnn", "reproduce", *arguments])
     for each in (find_row(row.compared_with), row) if row.compared_with else (row,):
@@ -89,8 +87,7 @@ def listing(runs: Path, seed: int) -> str:
     for paper, group in groupby(rows, key=lambda row: row.paper.split()[0]):
         lines += ["", paper] if lines else [paper]
         for row in group:
-            state = f"needs {row.needs}" if row.config is None else str(judge(runs, row, seed))
-            lines.append(f"  {row.name:<{width}}  {row.claim:<{claim}}  {state}")
+            lines.append(f"  {row.name:<{width}}  {row.claim:<{claim}}  {judge(runs, row, seed)}")
     return "\n".join(lines)
 
 
@@ -98,7 +95,6 @@ def _train(row: PaperRow, options: Options, command: str, deadline: float | None
     """Begin the run of a row or go on with it; one that is complete only gives its result."""
     from slimrnn.training.run import resume, train
 
-    assert row.config is not None
     directory = run_directory(options.out, row, options.seed)
     config = replace(row.config, seed=options.seed, threads=options.threads, out=directory)
     left = None if deadline is None else max(0.0, deadline - time.monotonic())

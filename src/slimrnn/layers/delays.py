@@ -65,23 +65,26 @@ def interleaved(scan: Scan, delay: int, x_TBI: Tensor, state: State, lengths_B: 
 
 
 def with_skips(
-    scan: Callable[[slice, Tensor, State, Tensor | None], tuple[Tensor, State]],
+    scan: Callable[[Tensor, Tensor, State, Tensor | None], tuple[Tensor, State]],
     delay: int,
-    time: int,
+    wx_TBGH: Tensor,
     state: State,
     lengths_B: Tensor | None,
 ) -> tuple[Tensor, State]:
     """h_t = cell(x_t, h_{t−1}, h_{t−D}) in pieces of D steps: all that a piece sees by its long connections is known.
 
-    `scan` runs the steps of a piece, given the states (steps, B, H) that their long connections see and the state
-    before the piece."""
+    `scan` runs the steps of a piece, given their input products, the states (steps, B, H) that their long connections
+    see, the state before the piece, and lengths."""
     before = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0) for part in state]  # (D, B, H), oldest first
     seen, now = [before[0]], tuple(part[-1] for part in before)
-    for start in range(0, time, delay):
-        count = min(delay, time - start)
-        piece = slice(start, start + count)
-        lengths = None if lengths_B is None else (lengths_B - start).clamp(0, count)
-        h_TBH, now = scan(piece, seen[-1][:count], now, lengths)
+    time = len(wx_TBGH)
+    for number, piece in enumerate(
+        wx_TBGH.split(delay)
+    ):  # not sliced: the gradient of a slice is as large as the whole
+        count = len(piece)
+        lengths = None if lengths_B is None else (lengths_B - number * delay).clamp(0, count)
+        before_TBH = seen[-1] if count == delay else seen[-1][:count]
+        h_TBH, now = scan(piece, before_TBH, now, lengths)
         seen.append(h_TBH)
     all_TBH = torch.cat(seen)
     batch = all_TBH.shape[1]

@@ -146,14 +146,14 @@ class RecurrentLayer(nn.Module):
         assert skipped is not None
         wx_TBGH, prepared = self.input_product(x_TBI), skipped.prepare()
 
-        def run(piece: slice, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
+        def run(wx: Tensor, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
             seen = seen if h_mask is None else seen * h_mask
-            wx = wx_TBGH[piece] + skipped.matvec(seen, prepared=prepared)
+            wx = wx + skipped.matvec(seen, prepared=prepared)
             output, last = self.scan(None, wx, state, h_mask, lengths, False)
             width = self.cell.hidden_size
             return torch.complex(output[..., :width], output[..., width:]) if self.cell.complex else output, last
 
-        output, last = delays.with_skips(run, skip, len(x_TBI), state, lengths_B)
+        output, last = delays.with_skips(run, skip, wx_TBGH, state, lengths_B)
         return side_by_side(output), last
 
     def _run(

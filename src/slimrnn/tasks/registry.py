@@ -8,7 +8,6 @@ from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
-from slimrnn.tasks.planned import PLANNED
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.tasks.reverse import ReverseTask
@@ -47,9 +46,8 @@ def find_task(name: str) -> type[Task]:
 
 
 def paper_rows() -> dict[str, PaperRow]:
-    """What the papers report: first the tasks that exist, then those that do not yet."""
-    rows = [row for task in TASKS.values() for row in task.papers()]
-    return {row.name: row for row in (*rows, *PLANNED)}
+    """What the papers report."""
+    return {row.name: row for task in TASKS.values() for row in task.papers()}
 
 
 def find_row(name: str) -> PaperRow:

@@ -19,8 +19,7 @@ class PaperRow:
     name: str
     paper: str  # which, and where in it: "KRU §4.1"
     claim: str  # what it reports, in a line
-    config: Config | None = None  # absent: the task does not exist yet, ...
-    needs: str = ""  # ... and this is what is missing: "task pixel-mnist"
+    config: Config
     score: str = "loss"
     split: str = "test"
     bound: float | None = None
@@ -30,15 +29,13 @@ class PaperRow:
     note: str = ""  # where our settings depart from the paper's, and why
 
     def __post_init__(self) -> None:
-        if (self.config is None) != bool(self.needs):
-            raise ValueError(f"expected row {self.name} to have either a config or what it needs")
         if self.bound is not None and self.compared_with is not None:
             raise ValueError(f"expected row {self.name} to have one criterion, got a bound and another row")
 
     @property
-    def within(self) -> int | None:
+    def within(self) -> int:
         """Updates that the net may take."""
-        return None if self.config is None else self.config.updates
+        return self.config.updates
 
     @property
     def criterion(self) -> str:
