@@ -111,6 +111,13 @@ def test_capacity_is_that_of_the_covariance_by_lyapunovs_equation() -> None:
     assert found.total == 5
 
 
+def test_directions_below_the_tolerance_count_as_missing() -> None:
+    """0.1 · orthogonal: each further input is ten times weaker, so twelve are above 1e-12 of the strongest."""
+    net = 0.1 * orthogonal(20)
+    assert linear_capacity(net, orthogonal(20, 1)[0]).total == pytest.approx(13, abs=1)
+    assert linear_capacity(net, orthogonal(20, 1)[0], tolerance=1e-4).total == pytest.approx(5, abs=1)
+
+
 def test_units_that_the_input_does_not_reach_do_not_count() -> None:
     W = np.diag([0.9, 0.8, 0.7])
     assert linear_capacity(W, [1.0, 0.0, 1.0]).total == 2
@@ -130,10 +137,10 @@ def test_a_complex_net_is_the_real_one_of_its_parts() -> None:
 def test_measured_capacity_of_an_orthogonal_net_is_its_units() -> None:
     W, v = 0.9 * orthogonal(10), np.random.default_rng(3).normal(size=(10, 1))
     exact = linear_capacity(W, v, lags=60)
-    found = memory_capacity(linear_net(W, v), lags=60, steps=20_000)
+    found = memory_capacity(linear_net(W, v), lags=60, steps=100_000)
     assert found.total == pytest.approx(10, abs=0.15)
     np.testing.assert_allclose(found.r2, exact.r2, atol=0.02)
-    assert (found.trained_on, found.tested_on) == (13_930, 5_970)
+    assert (found.trained_on, found.tested_on) == (69_930, 29_970)
 
 
 def test_measured_capacity_of_a_complex_unitary_net_is_the_exact_one() -> None:
@@ -141,13 +148,13 @@ def test_measured_capacity_of_a_complex_unitary_net_is_the_exact_one() -> None:
     torch.manual_seed(0)
     rnn = RNN(1, 6, nonlinearity="identity", complex=True, structure=FullUnitary(), dtype=torch.float64)
     core = rnn.layer(0)
-    x = torch.tensor(np.random.default_rng(0).normal(size=(40, 4000, 1)))
+    x = torch.tensor(np.random.default_rng(0).normal(size=(40, 6000, 1)))
     found = memory_capacity(rnn, x, lags=40, washout=0)
     exact = linear_capacity(core.recurrent.dense()[0], core.input.dense()[0], lags=40, steps=40)
     assert exact.r2.sum() == pytest.approx(12, abs=1e-9)
     assert found.features == 12
-    np.testing.assert_allclose(found.r2, exact.r2, atol=0.05)
-    assert found.total == pytest.approx(12, abs=0.2)
+    np.testing.assert_allclose(found.r2, exact.r2, atol=0.08)
+    assert found.total == pytest.approx(12, abs=0.35)
 
 
 def test_several_inputs_share_the_capacity() -> None:
@@ -269,7 +276,7 @@ def test_bad_data_are_refused() -> None:
         memory_capacity(GRU(1, 4, bidirectional=True))
     with pytest.raises(TypeError, match=r"expected an RNN, GRU or LSTM of slimrnn or torch\.nn, got torch\.nn"):
         memory_capacity(nn.Linear(1, 4))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="expected at least 1 steps to fit to, beyond lags and washout, got 0"):
+    with pytest.raises(ValueError, match="expected more than the 100 steps of lags and washout, got 50"):
         memory_capacity(gru, x[:50])
     with pytest.raises(ValueError, match="expected at least 5 steps to fit to"):
         memory_capacity(gru, x[:105])

@@ -76,6 +76,8 @@ def decode(
         data = _Data(_drawn(layer, scale, how.symbols, seed), steps, np.array([steps]))
     else:
         data = _given(layer, x, lengths, how.symbols)
+    if data.steps <= how.first:
+        raise ValueError(f"expected more than the {how.first} steps of lags and washout, got {data.steps}")
     with evaluating(layer), torch.no_grad():
         if len(data.lengths) == 1:
             usable = data.steps - how.first

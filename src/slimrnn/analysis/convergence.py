@@ -32,16 +32,15 @@ LINE_LEVEL = 0.001  # of the test for spectral lines, over all frequencies and s
 
 Filter = tuple[float, tuple[float, ...]]  # d, and the roots θ of the moving average Π(1 − θL)
 
-_ROOTS = tuple(float(1 - 2.0**-i) for i in range(1, 8))
-_FINE_ROOTS = (*(float(1 - 2.0 ** (-i / 2)) for i in range(1, 15)), -0.3, -0.6, -0.85)
-_EXPONENTS = tuple(float(d) for d in np.arange(1, 41) / 40)
+_FINE = (*(i / 20 for i in range(-19, 20) if i), 0.97, 0.985, 0.9925)
+_COARSE = (0.3, 0.5, 0.7, 0.85, 0.93, 0.965, 0.985)
 SHORT: tuple[Filter, ...] = (
     (0.0, ()),
-    *((0.0, (root,)) for root in _FINE_ROOTS),
-    *((0.0, roots) for roots in combinations_with_replacement(_ROOTS, 2)),
+    *((0.0, (root,)) for root in _FINE),
+    *((0.0, roots) for roots in combinations_with_replacement(_COARSE, 2)),
 )
 LONG: tuple[Filter, ...] = tuple(
-    (d, roots) for d in _EXPONENTS for roots in ((), *((r,) for r in (*_ROOTS, -0.5, -0.8)))
+    (i / 40, roots) for i in range(1, 41) for roots in ((), *((root,) for root in (-0.8, -0.5, 0.3, 0.5, 0.7, 0.85, 0.95)))
 )
 
 
@@ -92,9 +91,7 @@ def convergence(x: ArrayLike | Tensor) -> Convergence:
     differences = long - short
     lowest = differences.min()
     evidence = float(lowest - 2 * np.log(np.exp((lowest - differences) / 2).mean()))
-    lines = _lines(
-        np.concatenate([components[: len(series) // 2], modes], 1) if modes.size else components[: len(series) // 2]
-    )
+    lines = _lines(components[: len(series) // 2]) + _lines(modes)
     slowest = float(time_constants.max())
     verdict: Literal["short", "long", "undecided"] = "undecided"
     if evidence < -EVIDENCE or lines or slowest > len(series) / RESOLVED:
@@ -135,7 +132,7 @@ def _lines(spectra: Array, neighbours: int = 12, gap: int = 3) -> int:
     offsets = [sign * (gap + i) for i in range(neighbours) for sign in (-1, 1)]
     around = np.mean([np.roll(spectra, offset, axis=0) for offset in offsets], axis=0)
     n, reach = len(offsets), gap + neighbours
-    limit = n * ((LINE_LEVEL / spectra.size) ** (-1 / n) - 1)
+    limit = n * ((LINE_LEVEL / max(spectra.size, 1)) ** (-1 / n) - 1)
     return int((spectra[reach:-reach] > limit * around[reach:-reach]).sum())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -86,7 +86,7 @@ def write(
     symbols, forgets = task.symbols, task.streams is None
     uniform = random.uniform(random.key(seed, "sample"), np.arange(length), 1)[:, 0]
     eye = model.one_hot(torch.arange(len(symbols)))
-    state = model.rnn.initial_state()
+    state: Any = model.rnn.initial_state()
     last = END
     for place in range(-len(prompt), length + 1):
         if place > 0:

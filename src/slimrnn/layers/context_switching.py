@@ -115,7 +115,8 @@ class ContextSwitching(nn.Module):
         if self.normalise == "softmax":
             return scores.softmax(-1)
         open: Tensor = torch.sigmoid(scores)
-        return open / open.sum(-1, keepdim=True)
+        shares: Tensor = open / open.sum(-1, keepdim=True)
+        return shares
 
     def extra_repr(self) -> str:
         return f"on={self.on!r}, normalise={self.normalise!r}, extra_parameters={self.extra_parameters:,}"
