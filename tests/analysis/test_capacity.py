@@ -280,7 +280,7 @@ def test_bad_data_are_refused() -> None:
         memory_capacity(gru, x[:50])
     with pytest.raises(ValueError, match="expected at least 5 steps to fit to"):
         memory_capacity(gru, x[:105])
-    with pytest.raises(ValueError, match="expected inputs that vary in every channel, got a constant one"):
+    with pytest.raises(ValueError, match="expected inputs that vary, got a constant in channel 0"):
         memory_capacity(gru, torch.ones(300, 1), lags=5)
     with pytest.raises(ValueError, match="expected finite numbers in x, got nan"):
         memory_capacity(gru, x.index_fill(0, torch.tensor(3), torch.nan))

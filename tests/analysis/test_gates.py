@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from registry import BACKENDS
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from registry import BACKENDS
 from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Diagonal, FullUnitary, LowRank
 from slimrnn.analysis.gates import GateActivity, gate_values, measure_gates
 from slimrnn.layers import RecurrentStack
@@ -71,7 +71,7 @@ def one_step(cell: Any, z: Array, W: Array, h: Array, c: Array) -> tuple[dict[st
     if cell.nonlinearity == "modrelu":
         h = a / np.abs(a) * np.maximum(np.abs(a) + array(cell.bias)[0], 0)
     else:
-        h = {"tanh": np.tanh, "relu": lambda a: np.maximum(a, 0), "identity": lambda a: a}[cell.nonlinearity](a)
+        h = {"tanh": np.tanh(a.real), "relu": np.maximum(a.real, 0), "identity": a}[cell.nonlinearity]
     return {"hidden": np.abs(h) if np.iscomplexobj(h) else h}, (h, c)
 
 
@@ -101,7 +101,7 @@ LAYERS: dict[str, tuple[type[RecurrentStack], dict[str, Any]]] = {
 def build(name: str, **options: Any) -> RecurrentStack:
     make, own = LAYERS[name]
     torch.manual_seed(0)
-    layer = make(INPUTS, HIDDEN, dtype=torch.float64, **own, **options)  # type: ignore[call-arg, arg-type]
+    layer = make(INPUTS, HIDDEN, dtype=torch.float64, **own, **options)  # type: ignore[arg-type]
     for key, parameter in layer.named_parameters():
         if "recurrent" not in key or not isinstance(own.get("structure"), FullUnitary):
             nn.init.normal_(parameter, std=0.8)
@@ -135,7 +135,8 @@ def test_gates_are_those_of_the_equations(name: str, reverse: bool, backend: str
 def test_torch_layers_are_ours_with_their_weights(make: Any, bidirectional: bool) -> None:
     torch.manual_seed(0)
     theirs = make(INPUTS, HIDDEN, 2, bidirectional=bidirectional, batch_first=True, dropout=0.5, dtype=torch.float64)
-    ours = {nn.GRU: GRU, nn.LSTM: LSTM, nn.RNN: RNN}[make].from_torch(theirs)
+    kinds: dict[Any, type[RecurrentStack]] = {nn.GRU: GRU, nn.LSTM: LSTM, nn.RNN: RNN}
+    ours = kinds[make].from_torch(theirs)
     x = inputs().transpose(0, 1)
     for a, b in zip(gate_values(theirs, x, LENGTHS), gate_values(ours, x, LENGTHS), strict=True):
         assert a.keys() == b.keys()
@@ -235,8 +236,8 @@ def test_forgetting_time_is_that_of_the_product_of_the_gates() -> None:
     layer, x = build("lstm"), inputs()
     gate, values = named(measure_gates(layer, x), "forget"), gate_values(layer, x)[0]["forget"]
     per_step = np.prod(values.reshape(-1, HIDDEN), 0) ** (1 / (STEPS * BATCH))
-    np.testing.assert_allclose(gate.forgetting_time, 1 / (1 - per_step))
-    np.testing.assert_allclose(gate.longest_forgetting_time, 1 / (1 - values.max((0, 1))))
+    assert gate.forgetting_time == pytest.approx(1 / (1 - per_step))
+    assert gate.longest_forgetting_time == pytest.approx(1 / (1 - values.max((0, 1))))
 
 
 def test_delays_lengthen_the_forgetting_time() -> None:
@@ -267,7 +268,7 @@ def test_leaks_carry() -> None:
     carrying = {gate.name for gate in measure_gates(lstm, inputs()) if gate.forgetting_time is not None}
     assert carrying == {"forget", "leak"}
     leak = named(measure_gates(rnn, inputs()), "leak")
-    np.testing.assert_allclose(leak.forgetting_time, np.full(HIDDEN, 2.5))
+    assert leak.forgetting_time == pytest.approx(np.full(HIDDEN, 2.5))
 
 
 def test_a_state_to_start_from() -> None:

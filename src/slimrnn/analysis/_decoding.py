@@ -123,13 +123,15 @@ def _given(layer: Layer, x: Tensor, lengths: Lengths | None, symbols: bool) -> _
     x = x.unsqueeze(1) if x.dim() == 2 else x.transpose(0, 1) if layer.batch_first else x
     steps, batch = x.shape[:2]
     ends = torch.full((batch,), steps) if lengths is None else check_lengths(lengths, steps, batch, x.device)
-    x = x.masked_fill(~valid_steps(steps, ends.to(x.device)), 0)
-    if not torch.isfinite(x).all():
-        raise ValueError(f"expected finite numbers in x, got {x[~torch.isfinite(x)][0]}")
-    if symbols:
-        rows = x[valid_steps(steps, ends.to(x.device)).squeeze(-1)]
-        if not bool((((rows == 0) | (rows == 1)).all(-1) & (rows.sum(-1) == 1)).all()):
-            raise ValueError("expected one-hot rows of x with symbols=True, got others")
+    valid = valid_steps(steps, ends.to(x.device))
+    rows, x = x[valid.squeeze(-1)], x.masked_fill(~valid, 0)
+    if not torch.isfinite(rows).all():
+        raise ValueError(f"expected finite numbers in x, got {rows[~torch.isfinite(rows)][0]}")
+    if symbols and not bool((((rows == 0) | (rows == 1)).all(-1) & (rows.sum(-1) == 1)).all()):
+        raise ValueError("expected one-hot rows of x with symbols=True, got others")
+    constant = (rows == rows[0]).all(0)
+    if bool(constant.all() if symbols else constant.any()):
+        raise ValueError(f"expected inputs that vary, got a constant in channel {int(constant.int().argmax())}")
     return _Data(lambda start, stop: x[start:stop], steps, ends.cpu().numpy())
 
 
@@ -212,5 +214,5 @@ def _test(pieces: Iterator[_Rows], fitted: _Map, trained_on: int, how: Decoding)
     if how.symbols:  # one of them may be missing here, so all together
         errors, variances = errors.sum(1, keepdims=True), variances.sum(1, keepdims=True)
     if not (variances > 1e-12 * squares.max()).all():
-        raise ValueError("expected inputs that vary in every channel, got a constant one")
+        raise ValueError("expected inputs that vary in the steps to test on, too, got a constant")
     return Decoded(errors, variances, hits, float(current.max() / count), len(fitted.h_mean), trained_on, count)

@@ -124,8 +124,8 @@ class ContextSwitching(nn.Module):
 
 def _masked(x: Tensor, mask: Tensor, copies: int = 1) -> Tensor:
     """Block k of the last axis times m_k; of `copies` of the blocks, such as real and imaginary parts, all alike."""
-    blocks = x.unflatten(-1, (copies, mask.shape[-1], -1))
-    return (blocks * mask[..., None, :, None]).flatten(-3)
+    blocks: Tensor = x.unflatten(-1, (copies, mask.shape[-1], -1)) * mask[..., None, :, None]
+    return blocks.flatten(-3)
 
 
 def _pair(state: object) -> SwitchingStates:
