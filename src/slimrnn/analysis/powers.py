@@ -35,8 +35,8 @@ def power_norms(
 ) -> PowerNorms:
     """‖Wᵏ‖₂ and ‖Wᵏ‖_F through the structure: the gradient ∂h_{t+k}/∂h_t of the linear net h_t = W h_{t−1}.
 
-    ρ(W)ᵏ ≤ ‖Wᵏ‖₂ ≤ ‖W‖₂ᵏ: a matrix with ρ < 1 < ‖W‖₂ may first let gradients grow. Other than in `spectrum`, a matrix
-    without a form of its own is handled by iterations beyond n = `exact_up_to`, which give ‖Wᵏ‖₂ only."""
+    ρ(W)ᵏ ≤ ‖Wᵏ‖₂ ≤ ‖W‖₂ᵏ: a matrix with ρ < 1 < ‖W‖₂ may first let gradients grow. As in `spectrum`, a matrix
+    without a form of its own is written out up to n = `exact_up_to`; beyond, an iteration gives ‖Wᵏ‖₂ only."""
     if not len(powers):
         raise ValueError("expected at least one power, got none")
     for k in powers:
