@@ -17,8 +17,8 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from PIL import Image
 
+from slimrnn._palette import COLORS, GREY, PALE
 from slimrnn.analysis import elman_bptt
-from slimrnn.training.plots import COLORS, GREY, PALE
 
 Array = NDArray[np.float64]
 Clip = Callable[[Array], Array]

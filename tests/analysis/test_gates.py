@@ -86,7 +86,7 @@ LAYERS: dict[str, tuple[type[RecurrentStack], dict[str, Any]]] = {
     "lstm": (LSTM, {"forget_bias": 1.0}),
     "lstm peephole": (LSTM, {"peephole": True}),
     "lstm peephole delay leak": (LSTM, {"peephole": True, "delays": 2, "leak": 0.4}),
-    "lstm skip": (LSTM, {"skip": 2}),
+    "lstm peephole skip": (LSTM, {"skip": 2, "peephole": True}),
     "lstm deep": (LSTM, {"transition_depth": 2, "peephole": True}),
     "tanh": (RNN, {}),
     "tanh leak": (RNN, {"leak": 0.6, "learn_initial_state": True}),
@@ -271,10 +271,13 @@ def test_leaks_carry() -> None:
     assert leak.forgetting_time == pytest.approx(np.full(HIDDEN, 2.5))
 
 
-def test_a_state_to_start_from() -> None:
-    layer, x = build("lstm"), inputs()
+@pytest.mark.parametrize("name", ["lstm", "gru skip", "gru delay", "lstm peephole skip", "lstm peephole delay leak"])
+def test_a_state_to_start_from(name: str) -> None:
+    layer, x = build(name), inputs()
     _, state = layer(x[:6])
-    np.testing.assert_allclose(gate_values(layer, x[6:], hx=state)[0]["output"], gate_values(layer, x)[0]["output"][6:])
+    whole = gate_values(layer, x)[0]
+    for gate, values in gate_values(layer, x[6:], hx=state)[0].items():
+        np.testing.assert_allclose(values, whole[gate][6:], rtol=0, atol=1e-12)
 
 
 def test_bad_input_is_refused() -> None:

@@ -25,6 +25,23 @@ def test_budget_finds_the_largest_state(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
+    ("options", "hidden"),
+    [
+        (["adding", "--model.delays", "1", "2", "4"], 54),  # 3 (3 · 18 (18 + 2) + 4 · 18) = 4,536 parameters
+        (["adding", "--model.delays", "1", "2", "--model.structure", "kronecker"], 256),
+        (["adding", "--model.context-switching", "outputs", "--model.structure", "block-diagonal"], 24),
+        (["reverse", "--model.delays", "1", "2"], 22),  # of the encoder and of the decoder
+    ],
+)
+def test_budgets_know_groups_switches_and_decoders(
+    options: list[str], hidden: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = ["--model.blocks", "2"] if "block-diagonal" in options else []
+    assert main(["params", *options, *blocks, "--budget", "5000"]) == 0
+    assert f"buy a state of {hidden}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--budget", "3"], "expected a budget that pays for some layer of this structure, got 3"),

@@ -66,7 +66,7 @@ def test_other_contents_are_built_anew(raw: Path) -> None:
     assert builder.calls == 2
 
 
-@pytest.mark.parametrize("at", [0, 10, 150, -150, -10])
+@pytest.mark.parametrize("at", [0, 10, 150, 400, -200, -150, -100, -50, -10])
 def test_a_damaged_file_is_built_again(raw: Path, at: int) -> None:
     builder = Builder(raw)
     builder.get()
@@ -78,7 +78,20 @@ def test_a_damaged_file_is_built_again(raw: Path, at: int) -> None:
         path.write_bytes(content)
         assert same(builder.get(), [1, 2, 3])
     assert path.read_bytes() == whole
-    assert builder.calls >= 3  # a flipped bit in a part of the file that nobody reads does no harm
+    assert builder.calls == 4
+
+
+def test_every_flipped_bit_is_noticed(raw: Path) -> None:
+    builder = Builder(raw)
+    builder.get()
+    (path,) = kept()
+    whole = path.read_bytes()
+    for bit in range(0, 8 * len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        assert same(builder.get(), [1, 2, 3])
+    assert builder.calls == 1 + len(range(0, 8 * len(whole), 7))
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(raw: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
@@ -103,7 +104,9 @@ def test_ids_are_texts(write: Write) -> None:
         ("log.csv", TABLE.replace("a,9,3", "a,,3"), r"got no item in row 3 \(1 such row\): --skip-incomplete"),
         ("log.csv", TABLE.replace("a,9,3", "a,9,soon"), "numbers or dates as timestamp in .* another in event 2"),
         ("log.csv", TABLE.replace("a,9,3", "a,9,inf"), "finite numbers as timestamp in .*, got inf in event 2"),
-        ("log.csv", "", "expected a log of events, got an empty file"),
+        ("log.csv", TABLE.replace("b,10,5", "b,10,soon"), "numbers or dates as timestamp in .* another in event 1"),
+        ("log.csv", "", r"expected a log of events, got .*log\.csv, which is empty"),
+        ("log.csv", " \n", "expected a log of events, got an empty file"),
         ("log.csv", "user,item,timestamp\n", "expected events in .*, got none"),
         ("log.csv", TABLE + "a,1,2,3,4\n", "got one that cannot be read"),
         ("log.json", "{}", r"expected a log in \.csv, \.tsv, \.parquet, \.txt or \.dat, got"),
@@ -114,6 +117,25 @@ def test_ids_are_texts(write: Write) -> None:
 def test_bad_files_are_refused(write: Write, name: str, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_interactions(write(name, text))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("user", [[1], [2]], r"expected texts or numbers as user in .*, got List\(Int64\)"),
+        ("item", [b"\xff", b"a"], "expected texts or numbers as item in .*, got Binary"),
+        ("timestamp", [[1], [2]], r"expected numbers or dates as timestamp in .*, got List\(Int64\)"),
+        ("timestamp", [True, False], "expected numbers or dates as timestamp in .*, got Boolean"),
+        ("timestamp", [timedelta(1), timedelta(2)], "expected numbers or dates as timestamp in .*, got Duration"),
+        ("timestamp", ["soon", "later"], "expected numbers or dates as timestamp in .*, got another in event 1"),
+        ("user", [1.0, float("nan")], "got no user in row 2"),
+    ],
+)
+def test_columns_of_other_types_are_refused(tmp_path: Path, column: str, values: list[object], message: str) -> None:
+    frame = pl.DataFrame({"user": [1, 2], "item": [3, 4], "timestamp": [5, 6]} | {column: values})
+    frame.write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(DataError, match=message):
+        read_interactions(tmp_path / "log.parquet")
 
 
 def test_a_mistyped_column_gets_a_suggestion(write: Write) -> None:

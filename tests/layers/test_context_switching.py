@@ -45,6 +45,13 @@ def test_a_uniform_mask_is_the_plain_layer_scaled(name: str, normalise: str) -> 
     torch.testing.assert_close(both(x)[0], layer(x / 3)[0] / 3)
 
 
+@every_layer
+def test_every_group_of_units_has_blocks_of_its_own(name: str) -> None:
+    switching, x = ContextSwitching(build(name, delays=[1, 2])), numbers(5, 2, 6)
+    output, plain = switching(x)[0].unflatten(-1, (-1, 6, 2)), switching.layer(x)[0].unflatten(-1, (-1, 6, 2))
+    torch.testing.assert_close(output, plain * switching.contexts(x)[..., None, :, None])
+
+
 @everywhere
 @every_layer
 def test_masks_reach_their_blocks_alone(name: str, on: str) -> None:

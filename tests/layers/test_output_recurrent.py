@@ -134,8 +134,20 @@ def test_gradients_are_right() -> None:
         (lambda: OutputRecurrent(4, 7, 3, nonlinearity="modrelu"), "expected nonlinearity to be one of"),
         (lambda: build(None)(numbers(5, 2, 3)), "expected input of width input_size=4, got 3"),
         (lambda: build(None)(numbers(5, 2, 4), targets=numbers(4, 2, 3)), r"expected targets of shape \(5, 2\)"),
+        (
+            lambda: build(None)(numbers(5, 2, 4), (numbers(1, 7), numbers(1, 3))),
+            r"expected an initial state of shape \(2, 7\), got \(1, 7\)",
+        ),
+        (
+            lambda: build(Dense()).step(numbers(2, 4), (numbers(2, 7), numbers(2, 4))),
+            r"expected an initial state of shape \(2, 3\), got \(2, 4\)",
+        ),
+        (
+            lambda: build(None)(numbers(5, 2, 4), numbers(2, 7, 1)[0]),
+            "expected the state and the output .*, got Tensor",
+        ),
     ],
 )
 def test_bad_input_is_explained(call: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         call()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from registry import CELLS, numbers, randomise_
-from slimrnn import GRU, LSTM, Diagonal, LowRank
+from slimrnn import GRU, LSTM, BlockDiagonal, ContextSwitching, Deep, Dense, Diagonal, LowRank, OutputRecurrent
 
 
 @pytest.mark.parametrize("fill", [0.0, 1e6, float("nan"), float("inf")])
@@ -37,6 +37,38 @@ def test_padding_never_leaks(cell: str, fill: float) -> None:
         results.append([output, *states, x.grad, *gradients])
     for a, b in zip(*results, strict=True):
         assert torch.equal(a, b)
+
+
+AROUND: dict[str, Any] = {
+    "switching": lambda **o: ContextSwitching(GRU(4, 6, structure=BlockDiagonal(2), **o), "both", auxiliary_size=3),
+    "deep": lambda **o: Deep(4, GRU(5, 6, **o), 3),
+    "output": lambda **o: OutputRecurrent(4, 6, 3, **o),
+    "hidden-and-output": lambda **o: OutputRecurrent(4, 6, 3, hidden_recurrence=Dense(), **o),
+    "feedback": lambda **o: OutputRecurrent(4, 6, 3, feedback=torch.tanh, **o),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("forced", [False, True])
+def test_padding_never_leaks_into_what_is_built_on_layers(name: str, batch_first: bool, forced: bool) -> None:
+    net = AROUND[name](batch_first=batch_first, dtype=torch.float64)
+    lengths = torch.tensor([4, 2, 1])
+    padding = torch.arange(4)[:, None] >= lengths
+    clean, targets = numbers(4, 3, 4), numbers(4, 3, 3)
+    results: list[list[Tensor]] = []
+    for value in (0.0, float("nan")):
+        x, y = clean.clone(), targets.clone()
+        x[padding], y[padding] = value, value
+        x, y = (x.transpose(0, 1), y.transpose(0, 1)) if batch_first else (x, y)
+        given = {"targets": y} if forced and isinstance(net, OutputRecurrent) else {}
+        net.zero_grad()
+        output, _ = net(x, lengths=lengths, **given)
+        output = output.transpose(0, 1) if batch_first else output
+        output[~padding].square().sum().backward()
+        results.append([output[~padding].detach(), *(p.grad.clone() for p in net.parameters() if p.grad is not None)])
+    for with_zeros, with_nan in zip(*results, strict=True):
+        assert torch.equal(with_zeros, with_nan)
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.booleans(), st.booleans())

@@ -67,6 +67,24 @@ def test_packed_weights_are_renewed() -> None:
         torch.testing.assert_close(run(stack, x.float())[0], stack(x.float())[0])
 
 
+def test_fixed_leaks_are_renewed_too() -> None:
+    stack, x = GRU(3, 8, leak=0.5, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    leak = stack.layer(0).leak
+    assert leak is not None
+    leak.get_buffer("alpha").fill_(0.9)
+    check(stack, x)
+    leak.alpha = torch.full((8,), 0.2, dtype=torch.float64)
+    check(stack, x)
+
+
+def test_groups_of_units_take_ordinary_steps() -> None:
+    stack, x = GRU(3, 8, delays=[1, 1], dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    with torch.no_grad(), pytest.raises(ValueError, match=r"expected an initial state of shape \(1, 2, 8\)"):
+        stack.step(x[0], numbers(2, 2, 8))
+
+
 def test_packed_weights_stay_behind_in_copies_and_pickles() -> None:
     stack, x = GRU(3, 8, dtype=torch.float64), numbers(4, 2, 3)
     check(stack, x)

@@ -184,6 +184,8 @@ def test_time_constants_are_spread_and_learned_ones_stay_bounded() -> None:
     torch.testing.assert_close(1 / (1 - fixed), torch.tensor([1, 10**0.5, 10, 10**1.5, 100], dtype=torch.float64))
     leak = Leaky(time_constants=(2, 50), learned=True).build(6, dtype=torch.float64)
     torch.testing.assert_close(leak(), Leaky(time_constants=(2, 50)).values(6))
+    longest = Leaky(time_constants=(2, 999), learned=True).build(6, dtype=torch.float64)
+    torch.testing.assert_close(longest(), Leaky(time_constants=(2, 999)).values(6), rtol=0, atol=1e-6)
     with torch.no_grad():
         leak.logit.fill_(50)
     assert leak().max() <= 0.999
@@ -207,6 +209,23 @@ def test_transitions_pass_the_state_through_cells_without_input() -> None:
         expected.append(h)
     torch.testing.assert_close(stack(x)[0], torch.stack(expected))
     assert stack.num_parameters == 4 * 12 + 3 * (12 * 12 + 12)
+
+
+def test_more_transitions_than_the_core_has_room_for_run_in_the_reference() -> None:
+    stack, x = build("rnn", transition_depth=17, structure=Diagonal()), numbers(3, 2, 4)
+    twin = copy.deepcopy(stack)
+    twin.layer(0).backend = "reference"
+    torch.testing.assert_close(stack(x)[0], twin(x)[0])
+
+
+@every_layer
+@every_scale
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_batch_may_be_empty(name: str, options: dict[str, Any], backend: str) -> None:
+    stack = build(name, **options, bidirectional=True, backend=backend)
+    output, last = stack(numbers(5, 0, 4))
+    assert output.shape == (5, 0, stack.output_size)
+    assert last_part(last).numel() == 0
 
 
 def test_second_derivatives_of_deep_leaky_layers() -> None:

@@ -35,6 +35,8 @@ def shares(how: Sampling, count: int = 20_000) -> list[float]:
     [
         (Sampling(), [0.1, 0.2, 0.3, 0.4]),
         (Sampling(0.5), [0.01 / 0.3, 0.04 / 0.3, 0.09 / 0.3, 0.16 / 0.3]),
+        (Sampling(1e-40), [0, 0, 0, 1]),
+        (Sampling(1e-300, top_p=0.9), [0, 0, 0, 1]),
         (Sampling(top_k=2), [0, 0, 3 / 7, 4 / 7]),
         (Sampling(top_k=9), [0.1, 0.2, 0.3, 0.4]),
         (Sampling(top_p=0.65), [0, 0, 3 / 7, 4 / 7]),
@@ -48,6 +50,19 @@ def shares(how: Sampling, count: int = 20_000) -> list[float]:
 def test_options_are_drawn_with_the_probabilities_that_were_asked_for(how: Sampling, expected: list[float]) -> None:
     for found, wanted in zip(shares(how), expected, strict=True):
         assert found == pytest.approx(wanted, abs=5 * math.sqrt(0.25 / 20_000) if 0 < wanted < 1 else 0)
+
+
+def test_a_temperature_near_zero_is_greedy_in_single_precision() -> None:
+    options = torch.tensor([[-3.0, -0.5, -2.0], [-0.1, -4.0, -3.0]])
+    for temperature in (1e-20, 1e-38, 1e-40, 1e-300):
+        assert Sampling(temperature).pick(options, None).tolist() == [1, 0]
+
+
+@every_rule
+def test_nothing_is_written_for_no_contexts(rule: EndSymbol | Halt | PredictedLength) -> None:
+    made = decoder(rule=rule)
+    assert made.generate(contexts(0), max_length=4).lists() == []
+    assert made.beam_search(contexts(0), 2, max_length=4).best().lists() == []
 
 
 @every_rule

@@ -11,7 +11,7 @@ import torch
 from sequence_cases import CORES, decoder
 from torch import nn
 
-from slimrnn import GRU
+from slimrnn import GRU, Deep
 from slimrnn.sequence import (
     Constant,
     Decoder,
@@ -57,6 +57,14 @@ CONSTRUCTION: list[tuple[Callable[[], object], str]] = [
         "expected .* time first, got batch_first=True",
     ),
     (lambda: Decoder(lambda w: GRU(w, 4, bidirectional=True), Symbols(3)), "expected a core in one direction, got .*"),
+    (
+        lambda: Decoder(lambda w: Deep(w, GRU(4, 4, bidirectional=True), 4), Symbols(3)),
+        "expected a core in one direction, got .*",
+    ),
+    (
+        lambda: Encoder(lambda w: Deep(w, GRU(4, 4, bidirectional=True), 4), 3),
+        "expected layers of one direction inside the core, which mixes both, got bidirectional ones",
+    ),
     (lambda: Decoder(lambda w: nn.LSTM(w, 4, proj_size=2), Symbols(3)), "expected an LSTM without projection, got .*2"),
     (
         lambda: Decoder(LINEAR, Symbols(3)),

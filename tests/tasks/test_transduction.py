@@ -259,6 +259,10 @@ def test_any_net_may_be_used(cell: str, bidirectional: bool) -> None:
             lambda: check(Config(DatesTask(), ModelConfig(learn_initial_state=True))),
             "expected learn_initial_state only with context input",
         ),
+        (
+            lambda: check(Config(ReverseTask(curriculum="linear"), ModelConfig(recurrent_dropout=0.1))),
+            "expected no recurrent_dropout with scheduled sampling",
+        ),
     ],
 )
 def test_bad_options_are_refused(make: object, message: str) -> None:

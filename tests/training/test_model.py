@@ -19,6 +19,7 @@ NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({"structure": "block-diagonal", "blocks": 4}, BlockDiagonal(4)),
     ({"structure": "kronecker", "factors": (4, 2)}, Kronecker([4, 2])),
     ({"structure": "kronecker"}, Kronecker([2, 2, 2])),
+    ({"structure": "kronecker", "delays": (1, 2)}, Kronecker([2, 2])),
     ({"structure": "full-unitary"}, FullUnitary()),
     ({"structure": "unitary-product"}, UnitaryProduct()),
 ]

@@ -89,7 +89,7 @@ class LowRankProduct:
         return self._with_zeros(np.linalg.eigvals(self.right @ self.left))
 
     def singular_values(self) -> Values:
-        left, right = np.linalg.qr(self.left, "r"), np.linalg.qr(self.right.conj().T, "r")
+        left, right = _triangle(self.left), _triangle(self.right.conj().T)
         return self._with_zeros(np.linalg.svd(left @ right.conj().T, compute_uv=False))
 
     def power(self, exponent: int) -> tuple[LowRankProduct, float]:
@@ -154,6 +154,11 @@ def as_array(tensor: Tensor) -> Values:
 def _brought_back(matrices: Values) -> tuple[Values, float]:
     largest = float(np.abs(matrices).max())
     return (matrices / largest, math.log(largest)) if largest > 0 else (matrices, 0.0)
+
+
+def _triangle(matrix: Values) -> Values:
+    """R of the QR decomposition."""
+    return np.linalg.qr(matrix).R
 
 
 def _products(values: Sequence[Values]) -> Values:

@@ -18,6 +18,7 @@ from slimrnn.cells.base import State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 ROWS = 256  # Jacobians whose norms are taken, at most
+STARTS = 4  # other states, for every sequence
 ROUNDS = 30  # of the power iteration
 TINY = 1e-300
 
@@ -26,13 +27,14 @@ TINY = 1e-300
 def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[np.float64]:
     """The logarithm of the growth of a random change in each step (T, B), with `core` in double precision.
 
-    0 as long as the state is exactly zero: there modReLU has no derivative."""
+    0 for modReLU as long as the state is exactly zero, where it has no derivative."""
     generator = torch.Generator().manual_seed(seed)
     state = tuple(_double(part) for part in trajectory.start)
     change = _unit(tuple(_random(part, generator) for part in state))[0]
     x, advance = _double(trajectory.x), core.advance(None)
     products = core.input_product(x) if core.line == 1 else None
-    moved = torch.zeros(x.shape[1], dtype=torch.bool, device=x.device)
+    smooth = getattr(core.cell, "nonlinearity", "") != "modrelu"
+    moved = torch.full((x.shape[1],), smooth, device=x.device)
     found = []
     for t in range(len(x)):
         moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
@@ -58,8 +60,6 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     generator = torch.Generator().manual_seed(seed)
     wx = trajectory.products()
     before, valid = trajectory.states_before(wx), trajectory.valid
-    if core.delay < len(valid):
-        valid[: core.delay] = False  # the state to start from may be zero, where modReLU has no derivative
     count = int(valid.sum())
     rows = torch.linspace(0, count - 1, min(count, ROWS)).long().to(valid.device)
     wx_NGH = _double(wx[valid][rows])
@@ -77,6 +77,26 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
         sizes_N = _unit(after)[1]
         change = _unit(pulled(after))[0]
     return float(sizes_N.max())
+
+
+@torch.no_grad()
+def share_apart(core: RecurrentLayer, trajectory: Trajectory, rate: float, seed: int) -> float:
+    """The share of other states to start from whose distance to the trajectory stays, although small changes fall at
+    this rate; with `core` in double precision. theory.memory_range says what counts."""
+    generator = torch.Generator().manual_seed(seed)
+    x, lengths = _double(trajectory.x), trajectory.lengths
+    start = tuple(_double(part) for part in trajectory.start)
+    h = core(x, start, lengths)[0]
+    ends_B = trajectory.valid.sum(0)
+    middle_B, sequence_B = ends_B // 2, torch.arange(len(ends_B), device=x.device)
+    predicted_B = (rate * (ends_B - middle_B)).exp()
+    found = []
+    for _ in range(STARTS):
+        other = core(x, tuple(2 * _random(part, generator) for part in start), lengths)[0]
+        distances = torch.linalg.vector_norm(h - other, dim=-1)
+        first, middle, last = distances[0], distances[middle_B, sequence_B], distances[ends_B - 1, sequence_B]
+        found.append((predicted_B < 0.05) & (last > predicted_B.sqrt() * middle) & (last > 1e-3 * first))
+    return float(torch.stack(found).double().mean())
 
 
 def _double(part: Tensor) -> Tensor:

@@ -144,28 +144,18 @@ def memory_capacity(
     """How well x_{t−k}, k = 0 ... lags − 1, can be decoded linearly from the layer's output h_t.
 
     x as the layer takes it, or None: then `steps` independent inputs are drawn, uniform in ±scale, or with `symbols`
-    one-hot with equal chances. Of given data that are not independent the curve tells what can be decoded, but the
-    total has no bound.
+    one-hot with equal chances. Given inputs that are not independent can be decoded beyond any bound on the total.
 
     The decoder (ridge regression with an intercept; the penalty is `ridge` times the mean variance of a feature) is
     fitted to one part of the data and tested on the rest, the share `held_out`: the last sequences of a batch, or the
-    last steps of a single sequence. r² is 1 − error/variance on that rest. So nothing is counted that is due to
-    fitting, a lag without memory gives about −features/steps instead of 0, and nothing is clipped. Steps count from
-    max(washout, lags − 1) on, the same for every lag.
+    last steps of a single sequence. r² is 1 − error/variance on that rest, not clipped: a lag without memory gives
+    about −features/steps. Steps count from max(washout, lags − 1) on, the same for every lag.
 
     Symbols are decoded to the largest of their outputs; `total` is Σ_k (m − 1) · (share of variance explained), since m
     symbols vary in m − 1 directions. The layer runs in pieces: memory does not grow with `steps`."""
-    check_count("lags", lags)
-    check_count("steps", steps)
-    for name, number in (("scale", scale), ("held_out", held_out), ("ridge", ridge)):
-        check_number(name, number)
-    if not scale > 0 or not 0 < held_out < 1 or ridge < 0 or washout < 0:
-        raise ValueError(
-            "expected scale > 0, 0 < held_out < 1, ridge >= 0 and washout >= 0, "
-            f"got {scale}, {held_out}, {ridge} and {washout}"
-        )
-    settings = Decoding(lags, max(washout, lags - 1), held_out, ridge, symbols)
-    found = decode(layer, x, lengths, settings, steps=steps, scale=scale, seed=seed)
+    _check_settings(lags=lags, steps=steps, scale=scale, washout=washout, held_out=held_out, ridge=ridge)
+    how = Decoding(lags, max(washout, lags - 1), held_out, ridge, symbols)
+    found = decode(layer, x, lengths, how, steps=steps, scale=scale, seed=seed)
     r2 = 1 - found.errors_KI / found.variances_KI
     return Capacity(
         r2=r2,
@@ -176,6 +166,18 @@ def memory_capacity(
         trained_on=found.trained_on,
         tested_on=found.tested_on,
     )
+
+
+def _check_settings(*, lags: int, steps: int, scale: float, washout: int, held_out: float, ridge: float) -> None:
+    check_count("lags", lags)
+    check_count("steps", steps)
+    for name, number in (("scale", scale), ("washout", washout), ("held_out", held_out), ("ridge", ridge)):
+        check_number(name, number)
+    if not scale > 0 or not 0 < held_out < 1 or ridge < 0 or washout < 0:
+        raise ValueError(
+            "expected scale > 0, 0 < held_out < 1, ridge >= 0 and washout >= 0, "
+            f"got {scale}, {held_out}, {ridge} and {washout}"
+        )
 
 
 def _reachable(W: Array, v: Array, steps: int) -> tuple[Array, Array]:

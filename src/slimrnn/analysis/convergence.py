@@ -20,7 +20,7 @@ from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from slimrnn.analysis.series import Array, as_series
@@ -28,7 +28,8 @@ from slimrnn.analysis.series import Array, as_series
 LEAST_STEPS = 256
 EVIDENCE = 2.0  # a difference of BIC that counts as positive evidence (Kass & Raftery 1995)
 RESOLVED = 20  # a decay is seen if the series is that many time constants long
-LINE_LEVEL = 0.001  # of the test for spectral lines, over all frequencies and series
+FLOOR = 1e-9  # white noise added to a spectrum, or that of a sinusoid could not be modelled
+LINE_LEVEL = 0.0001  # of the test for spectral lines, over all frequencies and series
 
 Filter = tuple[float, tuple[float, ...]]  # d, and the roots θ of the moving average Π(1 − θL)
 
@@ -39,9 +40,8 @@ SHORT: tuple[Filter, ...] = (
     *((0.0, (root,)) for root in _FINE),
     *((0.0, roots) for roots in combinations_with_replacement(_COARSE, 2)),
 )
-LONG: tuple[Filter, ...] = tuple(
-    (i / 40, roots) for i in range(1, 41) for roots in ((), *((root,) for root in (-0.8, -0.5, 0.3, 0.5, 0.7, 0.85, 0.95)))
-)
+_WITH_D: tuple[tuple[float, ...], ...] = ((), (-0.8,), (-0.5,), (0.3,), (0.5,), (0.7,), (0.85,), (0.95,))
+LONG: tuple[Filter, ...] = tuple((i / 40, roots) for i in range(1, 41) for roots in _WITH_D)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +63,17 @@ class Convergence:
         if self.verdict == "long" and self.evidence < -EVIDENCE:
             return f"long: a power law fits better than exponentials, with d about {self.d:.2f}"
         if self.verdict == "long":
-            limit = self.steps / RESOLVED
-            return f"long: the time constant is {self.time_constant:.3g} steps, more than the series resolves ({limit:.3g})"
+            slow = f"long: the slowest exponential falls by e in {self.time_constant:.3g} steps"
+            return f"{slow}, too slowly to be seen in {self.steps}"
         return "undecided: exponentials and a power law fit about as well"
 
 
 def convergence(x: ArrayLike | Tensor) -> Convergence:
     """Whether the norms of the autocorrelations of x (T,) or (T, d) have a finite sum, as far as T steps can tell.
 
-    Looked at are the components and, for d > 1, the modes of a first-order autoregression, each turned back by its
-    own frequency: under a unitary matrix the state never forgets, and yet each component may look like noise. The
-    evidence of all series is the mean of their Bayes factors e^(−ΔBIC/2).
+    For d > 1 the modes of a first-order autoregression of the principal components (at most T/20) are looked at, each
+    turned back by its own frequency: under a unitary matrix the state never forgets, and yet each component may look
+    like noise. The evidence of all modes is the mean of their Bayes factors e^(−ΔBIC/2).
 
     - "long" if the evidence is below −2, or a spectral line stands out, or the slowest exponential has a time constant
       of more than T/20 steps: then no decay is seen within the series.
@@ -83,15 +83,15 @@ def convergence(x: ArrayLike | Tensor) -> Convergence:
     Trends and shifts of the level look like long memory, so give a trajectory after its warm-up."""
     series = as_series(x, LEAST_STEPS)
     series = (series - series.mean(0)) / series.std(0)
-    components = np.abs(np.fft.fft(series, axis=0)) ** 2 / len(series)
-    modes = _modes(series)
-    spectra = np.concatenate([_one_sided(components), *([_one_sided(_turned_back(modes))] if modes.size else [])], 1)
+    whole, places = _modes(series)
+    whole = whole + FLOOR * whole.mean(0)
+    spectra = _one_sided(whole[(np.arange(len(whole))[:, None] + places) % len(whole), np.arange(len(places))])
     short, _, time_constants = _best(spectra, len(series), SHORT)
     long, d, _ = _best(spectra, len(series), LONG)
     differences = long - short
     lowest = differences.min()
     evidence = float(lowest - 2 * np.log(np.exp((lowest - differences) / 2).mean()))
-    lines = _lines(components[: len(series) // 2]) + _lines(modes)
+    lines = _lines(whole)
     slowest = float(time_constants.max())
     verdict: Literal["short", "long", "undecided"] = "undecided"
     if evidence < -EVIDENCE or lines or slowest > len(series) / RESOLVED:
@@ -101,21 +101,20 @@ def convergence(x: ArrayLike | Tensor) -> Convergence:
     return Convergence(verdict, evidence, float(d[differences.argmin()]), slowest, lines, len(series))
 
 
-def _modes(series: Array) -> Array:
-    """The spectra (T, S) of the modes of y_{t+1} = A y_t + ε, y being the series' principal components, white."""
+def _modes(series: Array) -> tuple[Array, NDArray[np.intp]]:
+    """The spectra (T, S) of the modes of y_{t+1} = A y_t + ε, and the places of their frequencies, arg(eigenvalue).
+
+    y are the principal components, made white; of two conjugate modes one is taken. A single component is its mode."""
     if series.shape[1] == 1:
-        return np.empty((len(series), 0))
+        return np.abs(np.fft.fft(series, axis=0)) ** 2 / len(series), np.zeros(1, dtype=np.intp)
     scores, sizes, _ = np.linalg.svd(series, full_matrices=False)
     kept = min(int((sizes > 1e-6 * sizes[0]).sum()), len(series) // RESOLVED)
     y = scores[:, :kept] * len(series) ** 0.5
     values, left = np.linalg.eig(y[:-1].T @ y[1:] / len(series))  # Aᵀ, whose eigenvectors are the left ones of A
-    modes = np.abs(np.fft.fft(y @ left[:, values.imag >= 0], axis=0)) ** 2  # without the conjugates
-    return np.asarray(modes / modes.mean(0))
-
-
-def _turned_back(modes: Array) -> Array:
-    """Each spectrum with its highest point moved to frequency 0."""
-    return np.stack([np.roll(mode, -int(mode.argmax())) for mode in modes.T], axis=1)
+    one_of_two = values.imag >= 0
+    modes = np.abs(np.fft.fft(y @ left[:, one_of_two], axis=0)) ** 2
+    places = (np.angle(values[one_of_two]) * len(series) / (2 * np.pi)).round().astype(np.intp)
+    return np.asarray(modes / modes.mean(0)), places
 
 
 def _one_sided(spectra: Array) -> Array:
@@ -132,7 +131,7 @@ def _lines(spectra: Array, neighbours: int = 12, gap: int = 3) -> int:
     offsets = [sign * (gap + i) for i in range(neighbours) for sign in (-1, 1)]
     around = np.mean([np.roll(spectra, offset, axis=0) for offset in offsets], axis=0)
     n, reach = len(offsets), gap + neighbours
-    limit = n * ((LINE_LEVEL / max(spectra.size, 1)) ** (-1 / n) - 1)
+    limit = n * ((LINE_LEVEL / spectra.size) ** (-1 / n) - 1)
     return int((spectra[reach:-reach] > limit * around[reach:-reach]).sum())
 
 

@@ -1,26 +1,31 @@
 """‖∂loss_T/∂x_t‖ and ‖∂o_T/∂x_t‖ of recurrent layers by vector-Jacobian products.
 
-Shape suffixes: T time, B batch, I input width, O output width, V vectors that are carried back, K lags.
+Shape suffixes: T time, B batch, I input width, O output width, V vectors that are carried back.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from slimrnn.analysis._probes import ROWS, check_lags, joined, log_norms, vectors_for
+from slimrnn.analysis._probes import (
+    ROWS,
+    NormTable,
+    brought_back,
+    check_lags,
+    reach_of,
+    segment_length,
+    states_between,
+    vectors_for,
+)
 from slimrnn.analysis.layers import LayerView, frozen, in_steps
-from slimrnn.analysis.reach import Array, Reach
+from slimrnn.analysis.reach import Reach
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers._inputs import check_lengths
 from slimrnn.layers.stack import States
-
-HISTORY = 2**23  # numbers that a segment's backward pass may keep, more or less
 
 Run = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, tuple[Tensor, ...]]]  # states are (L, B, S)
 
@@ -54,29 +59,20 @@ def input_reach(
     probes, spectral, seed -- as in `state_reach`.
 
     In float64 (only the loss is computed in the layers' own precision), without dropout. The sequence is cut into
-    segments, which are run again one by one on the way back, so that the memory does not grow with T beyond √T states
-    and the result."""
+    segments, which are run again one by one on the way back, so that the memory does not grow with T beyond the states
+    between segments and the result."""
     name, run, x_TBI, start, ragged, dtype = _prepared(layers, x, hx, lengths)
     longest = check_lags(lags, len(x_TBI) - 1, probes)
     pieces = list(_forward(run, x_TBI, start, ragged, 1 if loss is not None else probes))
     last_BO = torch.cat([piece.last_BO for piece in pieces])
     seeds_VBO = _seeds(last_BO, loss, probes, seed, dtype)
-    exact = probes is None or loss is not None
-    measured, first = [], 0
+    tables, first = [], 0
     for piece in pieces:
         rows = slice(first, first + len(piece.last_BO))
         first = rows.stop
-        measured.append(_backward(run, piece, seeds_VBO[:, rows], longest, exact, spectral))
-    frobenius, largest, error = joined(measured, longest + 1)
-    return Reach(
-        layer=name,
-        of="∂o_T/∂x_t" if loss is None else "∂loss/∂x_t",
-        lags=np.arange(longest + 1),
-        log_frobenius=frobenius,
-        log_spectral=largest if exact and spectral else None,
-        probes=None if exact else probes,
-        relative_error=None if exact else error,
-    )
+        tables.append(NormTable(longest + 1, len(piece.last_BO), probes is None or loss is not None, spectral))
+        _backward(run, piece, seeds_VBO[:, rows], tables[-1])
+    return reach_of(name, "∂o_T/∂x_t" if loss is None else "∂loss/∂x_t", tables, probes)
 
 
 def _prepared(
@@ -132,18 +128,13 @@ def _forward(
     count = output.shape[-1] if vectors is None else vectors
     width = sum(part.shape[0] * part.shape[-1] for part in start) + output.shape[-1] + x_TBI.shape[-1]
     at_once = 1 if lengths_B is not None else max(1, min(batch, ROWS // count))
-    length = max(1, min(math.isqrt(time), HISTORY // (8 * width * count * at_once)))
+    length = segment_length(time, count * at_once, 4 * width)
     for first in range(0, batch, at_once):
         rows = slice(first, first + at_once)
         steps = time if lengths_B is None else int(lengths_B[first])
         segments = x_TBI[:steps, rows].split(length)
-        states = [tuple(part[:, rows] for part in start)]
-        for segment in segments:
-            output, state = run(segment, states[-1])
-            states.append(state)
-        if not bool(output.isfinite().all()):
-            raise ValueError(f"expected outputs that stay finite over {steps} steps, got NaN or infinity")
-        yield Piece(segments, states[:-1], output[-1])
+        states, output = states_between(run, segments, tuple(part[:, rows] for part in start))
+        yield Piece(segments, states, output[-1])
 
 
 def _seeds(
@@ -166,36 +157,28 @@ def _seeds(
     return gradient.unsqueeze(0)
 
 
-def _backward(
-    run: Run, piece: Piece, seeds_VBO: Tensor, longest: int, exact: bool, spectral: bool
-) -> tuple[Array, Array, Array]:
-    """(ln ‖J‖_F, ln ‖J‖₂, relative error), (K, B) each."""
+def _backward(run: Run, piece: Piece, seeds_VBO: Tensor, table: NormTable) -> None:
+    """The table's norms, by segments from the last to the first."""
     count, batch = seeds_VBO.shape[:2]
     log_scale_B = torch.zeros(batch, dtype=torch.float64, device=seeds_VBO.device)
     carried: tuple[Tensor, ...] = ()
-    found: list[tuple[Tensor, ...]] = []
     for segment, before in zip(reversed(piece.segments), reversed(piece.states), strict=True):
-        if len(found) > longest:
-            break
         x = segment.repeat(1, count, 1).requires_grad_()
         states = tuple(part.repeat(1, count, 1).requires_grad_() for part in before)
         output, last = run(x, states)
         after = last if carried else (output[-1],)
         vectors = carried or (seeds_VBO.flatten(0, 1),)
         d_x, *d_states = torch.autograd.grad(after, (x, *states), vectors, materialize_grads=True)
-        d_x = d_x.unflatten(1, (count, batch))
-        if not bool(d_x.isfinite().all()):
-            raise ValueError("expected finite gradients, got NaN or infinity")
-        found += [log_norms(rows_VBI, log_scale_B, exact, spectral) for rows_VBI in reversed(d_x.unbind(0))]
-        carried, log_scale_B = _brought_back(d_states, count, log_scale_B)
-    frobenius, largest, error = (torch.stack(some).cpu().numpy() for some in zip(*found[: longest + 1], strict=True))
-    return frobenius, largest, error
+        table.add(d_x.flip(0).unflatten(1, (count, batch)), log_scale_B)
+        if table.full:
+            break
+        carried, log_scale_B = _scaled(d_states, count, log_scale_B)
 
 
-def _brought_back(d_states: Sequence[Tensor], count: int, log_scale_B: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
-    """The gradients of each sequence divided by their largest, whose logarithm is kept."""
-    by_sequence = [part.unflatten(1, (count, -1)) for part in d_states]
-    size_B = torch.stack([part.abs().amax((0, 1, 3)) for part in by_sequence]).amax(0)
-    size_B = torch.where(size_B > 0, size_B, 1.0)
-    scaled = tuple((part / size_B.unsqueeze(-1)).flatten(1, 2) for part in by_sequence)
-    return scaled, log_scale_B + size_B.log()
+def _scaled(d_states: Sequence[Tensor], count: int, log_scale_B: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+    """`brought_back` of gradients (L, V · B, S) of all parts of the state together."""
+    parts = [part.unflatten(1, (count, -1)).movedim(0, 2) for part in d_states]  # (V, B, L, S)
+    joined, log_scale_B = brought_back(torch.cat([part.flatten(2) for part in parts], -1), log_scale_B)
+    shapes = [part.shape[2:] for part in parts]
+    pieces = zip(joined.split([shape.numel() for shape in shapes], -1), shapes, strict=True)
+    return tuple(piece.unflatten(-1, shape).movedim(2, 0).flatten(1, 2) for piece, shape in pieces), log_scale_B

@@ -40,6 +40,7 @@ class LayerView:
     stack: RecurrentStack | None  # the layers that it belongs to; None for a RecurrentLayer of its own
     index: int = 0  # of its layer · direction in the stack
     group: int = 0  # of its delay among the stack's delays
+    of_torch: bool = False
     fed_back: bool = False  # within an OutputRecurrent, whose output comes back as a further input
 
     @property
@@ -189,16 +190,17 @@ def _views(owner: str, module: nn.Module) -> Iterator[LayerView]:
         name = owner or type(module).__name__
         yield LayerView(name, owner, _kind(core), core, None, fed_back=isinstance(module, OutputRecurrent))
         return
-    stack = module if isinstance(module, RecurrentStack) else _ours(owner, module)
+    of_torch = not isinstance(module, RecurrentStack)
+    stack = _ours(owner, module) if not isinstance(module, RecurrentStack) else module
     for index, layer in enumerate(stack.layers):
         depth, direction = divmod(index, stack.num_directions)
         name = f"{owner}.l{depth}".lstrip(".") + ("_reverse" if direction else "")
         if isinstance(layer, LayerGroup):
             for group, core in enumerate(layer.cores):
-                yield LayerView(f"{name}_group{group}", owner, _kind(core), core, stack, index, group)
+                yield LayerView(f"{name}_group{group}", owner, _kind(core), core, stack, index, group, of_torch)
         else:
             assert isinstance(layer, RecurrentLayer)
-            yield LayerView(name, owner, _kind(layer), layer, stack, index)
+            yield LayerView(name, owner, _kind(layer), layer, stack, index, of_torch=of_torch)
 
 
 def _kind(core: RecurrentLayer) -> str:

@@ -65,7 +65,7 @@ def local_whittle(x: ArrayLike | Tensor, bandwidth: int | None = None, level: fl
     the sum of the components' functions."""
     series, m = _series_and_bandwidth(x, bandwidth)
     _check_level(level)
-    spectra, logs = periodograms(series)[:m], np.log(np.arange(1, m + 1))
+    spectra, logs = _low_spectra(series, m), np.log(np.arange(1, m + 1))
     centred = logs - logs.mean()
     error = 0.5 / np.sqrt((centred**2).sum())
     each, common = _minimum(spectra, centred, common=False), _minimum(spectra, centred, common=True)
@@ -79,9 +79,7 @@ def gph(x: ArrayLike | Tensor, bandwidth: int | None = None, level: float = 0.95
     of a log periodogram; it tends to π/√(24m). The pooled d is the mean of the components'."""
     series, m = _series_and_bandwidth(x, bandwidth)
     _check_level(level)
-    spectra = periodograms(series)[:m]
-    if not (spectra > 0).all():
-        raise ValueError("expected power at every frequency of the bandwidth, got a periodogram of 0")
+    spectra = _low_spectra(series, m)
     regressor = -2 * np.log(2 * np.sin(np.pi * np.arange(1, m + 1) / len(series)))
     regressor -= regressor.mean()
     d = regressor @ np.log(spectra) / (regressor @ regressor)
@@ -188,6 +186,13 @@ def _series_and_bandwidth(x: ArrayLike | Tensor, bandwidth: int | None) -> tuple
         return series, _default_bandwidth(len(series))
     check_between("a bandwidth", operator.index(bandwidth), LEAST_FREQUENCIES, (len(series) - 1) // 2)
     return series, bandwidth
+
+
+def _low_spectra(series: Array, m: int) -> Array:
+    spectra = periodograms(series)
+    if (spectra[:m] <= 1e-24 * spectra.sum(0)).any():
+        raise ValueError("expected power at every frequency of the bandwidth, got a periodogram of 0")
+    return spectra[:m]
 
 
 def _default_bandwidth(steps: int) -> int:

@@ -70,7 +70,7 @@ class Spectrum:
         """One line of text."""
         name = " ".join(part for part in (self.layer, self.gate) if part)
         steps, turn = self.steps_per_tenfold, "down" if self.spectral_radius < 1 else "up"
-        rate = f"tenfold {turn} every {steps:.3g} steps" if steps < 1e9 else "neither up nor down"
+        rate = f"tenfold {turn} every {steps:.3g} steps" if steps < 1e6 else "neither up nor down"
         return (
             f"{name or 'matrix'}: spectral radius {self.spectral_radius:.4g} ({rate}), norm {self.spectral_norm:.4g}, "
             f"condition {self.condition_number:.3g}, drift from unitary {self.unitarity_drift:.3g} [{self.method}]"

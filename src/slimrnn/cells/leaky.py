@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_number
 
-SMALLEST = 1e-3  # of a learned α at the start: at zero its gradient would vanish
+SMALLEST = 1e-3  # share of `most` that a learned α has at the start: at zero its gradient would vanish
+LARGEST = 1 - 1e-6  # at one it would too
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Leak(nn.Module):
         super().__init__()
         self.spec = spec
         if spec.learned:
-            share = (alpha_H / spec.most).clamp(SMALLEST, 1 - SMALLEST)
+            share = (alpha_H / spec.most).clamp(SMALLEST, LARGEST)
             self.logit = nn.Parameter(torch.logit(share).to(dtype=dtype or torch.get_default_dtype(), device=device))
         else:
             self.register_buffer("alpha", alpha_H.to(dtype=dtype or torch.get_default_dtype(), device=device))

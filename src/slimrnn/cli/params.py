@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from slimrnn import Highway, hidden_size_for, summary
+from slimrnn import ContextSwitching, Highway, hidden_size_for, summary
 from slimrnn.cli.errors import refusing
 from slimrnn.cli.forms import form
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import starting_point
+from slimrnn.layers import RecurrentStack
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.model import build_layers, structure_from
+from slimrnn.training.model import structure_from
 from slimrnn.training.task import Task
 
 USAGE = "usage: slimrnn params TASK [OPTIONS]\n\nWhere a net's parameters are, or the state that a budget buys."
@@ -50,16 +52,18 @@ def run(arguments: Sequence[str]) -> None:
 def affordable(task: Task, model: ModelConfig, budget: int) -> int:
     """The largest state that so many parameters of recurrent, or highway, layers buy."""
 
-    def layers(size: int, hidden: int, **_: Any) -> Any:
-        sized = replace(model, hidden=hidden)
-        if model.cell != "highway":
-            return build_layers(size, sized)
-        return next(part for part in task.model(sized).modules() if isinstance(part, Highway))
+    def layers(_: int, hidden: int, **__: Any) -> Any:
+        found = task.model(replace(model, hidden=hidden)).modules()
+        parts = [part for part in found if isinstance(part, RecurrentStack | ContextSwitching | Highway)]
+        counts = {id(p): p.numel() for part in parts for p in part.parameters()}
+        return SimpleNamespace(num_parameters=sum(counts.values()))
 
+    groups = len(model.delays)  # structures are those of each group of units
     return hidden_size_for(
         budget,
         layers,
         task.input_size,
-        structure=lambda n: structure_from(replace(model, hidden=n)),
-        input_structure=lambda n: structure_from(replace(model, hidden=n), "input_structure"),
+        structure=lambda n: structure_from(replace(model, hidden=n * groups)),
+        input_structure=lambda n: structure_from(replace(model, hidden=n * groups), "input_structure"),
+        delays=model.delays,
     )

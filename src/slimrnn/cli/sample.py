@@ -96,7 +96,7 @@ def write(
         if last == END and forgets:
             state = model.rnn.initial_state()
         output, state = model.rnn.step(eye[symbols.index(last)], state)
-        scores = model.readout(output)
+        scores = model.readout(output[None])[0]  # a sequence of one step
         last = prompt[place] if place < 0 else symbols[_draw(scores, temperature, float(uniform[place]))]
 
 

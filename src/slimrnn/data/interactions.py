@@ -87,6 +87,7 @@ def interactions_from(frame: DataFrame, path: Path, columns: Columns, skip_incom
         columns = Columns(columns.user, columns.item, columns.time, columns.page, in_order=True)
     names = _names(frame.columns, columns, path)
     frame = frame.select([frame[name].alias(role) for role, name in names.items()])
+    _check_types(frame, names, path)
     first_row = 1 if kind in (*WITHOUT_HEADER, "parquet") else 2
     frame, incomplete = _without_missing(frame, names, path, first_row, skip_incomplete)
     if len(frame) == 0:
@@ -119,6 +120,8 @@ def read_frame(path: Path) -> DataFrame:
     kind = _kind(path)
     with reading(path):
         raw = path.read_bytes()
+    if not raw:
+        raise DataError(f"expected a log of events, got {path}, which is empty")
     if path.suffix == ".gz":
         try:
             raw = gzip.decompress(raw)
@@ -187,10 +190,21 @@ def _names(present: Sequence[str], columns: Columns, path: Path) -> dict[str, st
     return names
 
 
+def _check_types(frame: DataFrame, names: dict[str, str], path: Path) -> None:
+    """Parquet has lists, bytes and more."""
+    pl = polars()
+    for role, dtype in frame.schema.items():
+        known = dtype.is_numeric() or dtype in (pl.String, pl.Date, pl.Datetime, pl.Null)
+        if not known and (role == "time" or dtype not in (pl.Categorical, pl.Enum, pl.Boolean)):
+            wanted = "numbers or dates" if role == "time" else "texts or numbers"
+            raise DataError(f"expected {wanted} as {names[role]} in {path}, got {dtype}")
+
+
 def _without_missing(
     frame: DataFrame, names: dict[str, str], path: Path, first_row: int, skip: bool
 ) -> tuple[DataFrame, int]:
     pl = polars()
+    frame = frame.fill_nan(None)
     empty = [pl.col(role).is_null() | (pl.col(role).cast(pl.String) == "") for role in frame.columns]
     missing = frame.select(pl.any_horizontal(empty)).to_series()
     count = int(missing.sum())
@@ -224,11 +238,7 @@ def _seconds(column: Series, path: Path, name: str) -> NDArray[np.float64]:
     pl = polars()
     if column.dtype == pl.String:
         numbers = column.cast(pl.Float64, strict=False)
-        if numbers.null_count():
-            dates = column.str.to_datetime(strict=False, time_unit="us") if numbers[0] is None else None
-            column = numbers if dates is None else dates
-        else:
-            column = numbers
+        column = _dates(column) if numbers[0] is None else numbers
         if column.null_count():
             row = column.is_null().arg_max() or 0
             raise DataError(f"expected numbers or dates as {name} in {path}, got another in event {row + 1:,}")
@@ -239,6 +249,15 @@ def _seconds(column: Series, path: Path, name: str) -> NDArray[np.float64]:
         row = int(np.flatnonzero(~np.isfinite(seconds))[0])
         raise DataError(f"expected finite numbers as {name} in {path}, got {seconds[row]} in event {row + 1:,}")
     return seconds
+
+
+def _dates(column: Series) -> Series:
+    """Null where there is none: polars itself refuses a column in which it finds no form of dates."""
+    pl = polars()
+    try:
+        return column.str.to_datetime(strict=False, time_unit="us")
+    except pl.exceptions.PolarsError:
+        return column.clear(len(column))
 
 
 def _without_duplicates(

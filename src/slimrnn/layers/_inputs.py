@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count, check_number, check_probability, check_real_dtype
+from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Structure
 
 
@@ -80,6 +81,17 @@ def check_lengths(
     if batch and not torch.compiler.is_compiling() and (int(lengths.min()) < least or int(lengths.max()) > time):
         raise ValueError(f"expected lengths between {least} and {time}, got {lengths.tolist()}")
     return lengths.to(device)
+
+
+def without_padding(x: Tensor, lengths: Tensor | Sequence[int] | None, batch_first: bool = False) -> Tensor:
+    """Zeros beyond each sequence's end: whatever the padding holds, even NaN, stays outside, also of the gradients."""
+    if lengths is None or not isinstance(x, Tensor) or x.dim() not in (2, 3):
+        return x  # the layer explains what it takes
+    turned = batch_first and x.dim() == 3
+    x_TBI = x.transpose(0, 1) if turned else x if x.dim() == 3 else x.unsqueeze(1)
+    time, batch = x_TBI.shape[:2]
+    x_TBI = x_TBI.masked_fill(~valid_steps(time, check_lengths(lengths, time, batch, x.device)), 0)
+    return x_TBI.transpose(0, 1) if turned else x_TBI.reshape(x.shape)
 
 
 def check_state(

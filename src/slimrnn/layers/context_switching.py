@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
+from slimrnn.layers._inputs import without_padding
 from slimrnn.layers.gru import GRU
 from slimrnn.layers.stack import RecurrentStack, States
 from slimrnn.structures import BlockDiagonal
@@ -45,7 +46,7 @@ class ContextSwitching(nn.Module):
             raise ValueError(f"expected a layer of structure BlockDiagonal, got {layer.structure!r}")
         if layer.bidirectional:
             raise ValueError("expected a layer of one direction, got a bidirectional one")
-        self.blocks = blocks = layer.structure.blocks
+        self.blocks = blocks = layer.structure.blocks * len(layer.delays)  # those of each group of units
         if on != "outputs" and layer.input_size % blocks:
             raise ValueError(f"expected input_size divisible by the {blocks} blocks, got {layer.input_size}")
         some = next(layer.parameters())
@@ -84,6 +85,7 @@ class ContextSwitching(nn.Module):
     ) -> tuple[Tensor, SwitchingStates]:
         """As the layer's: padded or unbatched, `lengths=` for a ragged batch."""
         layer_state, auxiliary_state = (None, None) if hx is None else _pair(hx)
+        input = without_padding(input, lengths, self.batch_first)
         context, auxiliary_state = self.auxiliary(input, auxiliary_state, lengths=lengths)
         mask = self._mask(context)
         if self.on != "outputs":

@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
+from slimrnn.layers._inputs import without_padding
 from slimrnn.layers.stack import RecurrentStack, States
 
 NONLINEARITIES: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -62,7 +63,8 @@ class Deep(nn.Module):
         self, input: Tensor, hx: States | None = None, *, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, States]:
         """Inputs in the layer's form to outputs at every step, and the layer's last state."""
-        hidden, state = self.layer(self.before(input), hx, lengths=lengths)
+        before = self.before(without_padding(input, lengths, self.batch_first))
+        hidden, state = self.layer(before, hx, lengths=lengths)
         return self.after(hidden), state
 
     def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:

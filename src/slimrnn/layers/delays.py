@@ -56,8 +56,9 @@ def interleaved(scan: Scan, delay: int, x_TBI: Tensor, state: State, lengths_B: 
     if short or lengths_B is not None:
         ragged = ((whole_B - lane_D1 + delay - 1) // delay).flatten()
     lines = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0).flatten(0, 1) for part in state]
-    output, last = scan(x_TBI.reshape(-1, delay * batch, x_TBI.shape[-1]), tuple(lines), ragged)
-    output = output.reshape(-1, batch, output.shape[-1])[:time]
+    steps = len(x_TBI) // delay
+    output, last = scan(x_TBI.reshape(steps, delay * batch, x_TBI.shape[-1]), tuple(lines), ragged)
+    output = output.reshape(steps * delay, batch, output.shape[-1])[:time]
     newest_DB = (whole_B - 1 - lane_D1) % delay  # the lanes of the last D steps
     sequence_B = torch.arange(batch, device=x_TBI.device)
     ends = (part.unflatten(0, (delay, batch))[newest_DB, sequence_B] for part in last)

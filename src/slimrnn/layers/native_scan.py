@@ -14,7 +14,7 @@ from torch import Tensor
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
 from slimrnn.ops import native, operators, reference
-from slimrnn.ops.terms import Program
+from slimrnn.ops.terms import Program, fits
 from slimrnn.structures.dense import DenseMap
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ def native_program(layer: RecurrentLayer) -> Program | None:
     terms = [transition.recurrent.native_terms() for transition in transitions]
     if name is None or None in terms:
         return None
+    flat = [term for some in terms if some is not None for term in some]
+    if not fits(len(flat), len(transitions)):
+        return None
     alpha = None if layer.leak is None else layer.leak().unsqueeze(0)
     owns = [transition.own_rows(alpha) for transition in transitions]
     own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
-    flat = [term for some in terms if some is not None for term in some]
     return Program(name, own, flat, len(transitions), alpha is not None)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.cells import ElmanCell
-from slimrnn.layers._inputs import check_input, check_lengths
+from slimrnn.layers._inputs import check_input, check_lengths, check_state, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import LowRank, Structure
@@ -92,13 +92,14 @@ class OutputRecurrent(nn.Module):
             raise RuntimeError("expected sequences of at least one step, got zero length")
         time, batch = x_TBI.shape[:2]
         ragged = None if lengths is None else check_lengths(lengths, time, batch, x.device)
-        h, o = self.initial_state(batch) if state is None else state
+        x_TBI = without_padding(x_TBI, ragged)
+        h, o = self._checked(state, batch)
         if targets is not None:
             y = check_input(targets, (3,), self.output_size, self.output_bias.dtype, "targets")
             y_TBO = y.transpose(0, 1) if self.batch_first else y
             if y_TBO.shape[:2] != x_TBI.shape[:2]:
                 raise ValueError(f"expected targets of shape {(time, batch)}, got {tuple(y_TBO.shape[:2])}")
-            outputs, state = self._teacher_forced(x_TBI, y_TBO, h, o, ragged)
+            outputs, state = self._teacher_forced(x_TBI, without_padding(y_TBO, ragged), h, o, ragged)
         elif self.feedback is None:
             outputs, state = self._linear(x_TBI, h, o, ragged)
         else:
@@ -108,7 +109,7 @@ class OutputRecurrent(nn.Module):
     def step(self, x_t: Tensor, state: OutputState | None = None) -> tuple[Tensor, OutputState]:
         """One step, (B, I) to (B, O); what comes back is in the state."""
         x_BI = check_input(x_t, (2,), self.input_size, self.output_bias.dtype, "x_t")
-        h, fed = self.initial_state(len(x_BI)) if state is None else state
+        h, fed = self._checked(state, len(x_BI))
         _, right = self._through.prepare()
         # W h is what the whole map gives less R V h.
         wx = self._products(x_BI, fed - h @ right.mT)
@@ -119,6 +120,15 @@ class OutputRecurrent(nn.Module):
     def initial_state(self, batch: int) -> OutputState:
         """Nothing has come back yet."""
         return self.output_bias.new_zeros(batch, self.hidden_size), self.output_bias.new_zeros(batch, self.output_size)
+
+    def _checked(self, state: OutputState | None, batch: int) -> OutputState:
+        if state is None:
+            return self.initial_state(batch)
+        if not isinstance(state, tuple | list) or len(state) != 2:
+            raise TypeError(f"expected the state and the output that comes back, got {type(state).__name__}")
+        (h,) = check_state(state[0], 1, (batch, self.hidden_size), self.output_bias.dtype)
+        (o,) = check_state(state[1], 1, (batch, self.output_size), self.output_bias.dtype)
+        return h, o
 
     def _products(self, x: Tensor, fed: Tensor) -> Tensor:
         """U x + b + R · what comes back, (..., G, H)."""

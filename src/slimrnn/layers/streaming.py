@@ -43,10 +43,11 @@ class Stream:
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
         self.shapes: dict[torch.Size, Shapes | None] = {}
         modules = list(stack.modules())
-        self.serves = None not in self.steppers
-        if any(p.is_inference() for p in stack.parameters()):  # their changes leave no trace
+        self.serves = None not in self.steppers and len(layers) == len(stack.layers)  # no groups side by side
+        if any(p.is_inference() for p in (*stack.parameters(), *stack.buffers())):  # their changes leave no trace
             self.serves, modules = False, []
-        tables = [(m._parameters, name, p) for m in modules for name, p in m._parameters.items()]
+        held = [table for m in modules for table in (m._parameters, m._buffers)]  # a fixed leak is a buffer
+        tables = [(table, name, p) for table in held for name, p in table.items()]
         self.parameters = [(t, name, p, p.data_ptr, p.data_ptr(), p._version) for t, name, p in tables if p is not None]
         self.optimizer_steps = _optimizer_steps
         self.absent = [(t, name) for t, name, p in tables if p is None]

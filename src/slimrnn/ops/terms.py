@@ -38,6 +38,11 @@ class NativeTerm(NamedTuple):
     tensors: tuple[Tensor, ...]
 
 
+def fits(terms: int, phases: int) -> bool:
+    """Whether the native core has room for so many terms, shared out to so many phases (kernels.cpp, pack)."""
+    return terms <= 64 and phases <= 16 and terms <= 16 * phases
+
+
 class Program(NamedTuple):
     """What the native core does at every step: a cell, or several in turn ("phases"), and their maps."""
 

@@ -29,8 +29,11 @@ def check_core(core: object, width: int, *, causal: bool) -> Core:
         raise ValueError(f"expected core to make a layer of input_size={width}, as asked, got {core.input_size}")
     if core.batch_first:
         raise ValueError("expected a core with time first, got batch_first=True")
-    if causal and _directions(core) == 2:
+    both = any(_directions(part) == 2 for part in core.modules())
+    if causal and both:
         raise ValueError("expected a core in one direction, got a bidirectional one, which reads what it is to write")
+    if both and _directions(core) == 1:
+        raise ValueError("expected layers of one direction inside the core, which mixes both, got bidirectional ones")
     if getattr(core, "proj_size", 0):
         raise ValueError(f"expected an LSTM without projection, got proj_size={core.proj_size}")
     return core
@@ -121,5 +124,5 @@ def _mapped(function: Callable[[Any], Any], state: Any) -> Any:
     return tuple(_mapped(function, part) for part in state) if isinstance(state, tuple) else function(state)
 
 
-def _directions(core: Core) -> int:
+def _directions(core: nn.Module) -> int:
     return 2 if getattr(core, "bidirectional", False) else 1

@@ -5,8 +5,9 @@ ended are set aside, so that the beam gets narrower. Finished sequences are comp
 
     score = log P / ((5 + length) / 6)^length_penalty        (Wu et al. 2016, eq. 14)
 
-With a width of 1 this is greedy decoding; with as many places as there are sequences it is exhaustive search. Where
-there are fewer sequences than places, the log-probability of the rest is −∞.
+With a width of 1 this is greedy decoding; with a place for each way in which each beginning may go on, also beyond the
+largest length, it is exhaustive search. Where there are fewer sequences than places, the log-probability of the rest is
+−∞.
 
 Shape suffixes: B batch, K places of the beam, N options of a step, T steps so far.
 """
@@ -125,7 +126,7 @@ class _Beam:
         hidden, self.state = step(decoder.core, decoder._input(self.before, self.context, left), self.state)
         choice = decoder.output.choice(hidden, _halting(decoder, hidden, left))
         assert isinstance(choice, SymbolChoice)  # what `beam_search` asks for
-        return choice.options.view(*self.shape, -1)
+        return choice.options.view(*self.shape, choice.options.shape[-1])
 
     def follow(self, parents_BK: Tensor, symbols_BK: Tensor) -> None:
         """Go on from these beginnings with these symbols."""

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from slimrnn._checks import check_count, check_number
 
+SMALLEST = 1e-30  # temperature, at which nothing but the likeliest is drawn in any precision
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -44,7 +46,9 @@ class Sampling:
         """(B, N) log-probabilities to (B) numbers of options."""
         if self.greedy:
             return options.argmax(-1)
-        scaled = options if self.temperature == 1 else options / self.temperature
+        scaled = options
+        if self.temperature != 1:  # from the likeliest on, and no smaller than it can be divided by
+            scaled = (options - options.amax(-1, keepdim=True)) / max(self.temperature, SMALLEST)
         if self.restricts:
             scaled = self._restricted(scaled)
         # By the inverse of the distribution function: torch.multinomial takes four to seven times as long. A uniform

@@ -56,7 +56,7 @@ class Stream:
         self.alive = torch.ones(batch, dtype=torch.bool, device=weight.device)
         self.finished = ~self.alive
         self.written: list[Tensor] = []
-        self._over, self._padding = False, decoder.output.padding
+        self._over, self._padding = batch == 0, decoder.output.padding
         self._gone: Tensor | None = None  # who has ended, once there is one
         self._ended_at = torch.zeros(batch, dtype=torch.long, device=weight.device)
         self._total, self._pending = weight.new_zeros(batch), list[Tensor]()  # log-probabilities, and those to add

@@ -51,7 +51,7 @@ def paper_rows(task: Task) -> tuple[PaperRow, ...]:
         factorized,
         name="recommendation-context-switching",
         claim="MAP@20 0.126, more than the factorized net",
-        config=replace(config, model=replace(blocks, context_switching="both")),
+        config=replace(config, model=replace(blocks, context_switching="outputs")),
         compared_with=factorized.name,
         note=_note("context-switching"),
     )

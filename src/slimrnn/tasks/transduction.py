@@ -135,6 +135,8 @@ class TransductionTask(GeneratedTask):
     def check(self, config: Config) -> None:
         if config.model.learn_initial_state and self.context != "input":
             raise ValueError("expected learn_initial_state only with context input, which leaves the state free")
+        if config.model.recurrent_dropout and (self.forcing < 1 or self.curriculum != "constant"):
+            raise ValueError("expected no recurrent_dropout with scheduled sampling, which goes step by step, got both")
 
 
 def _padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:

@@ -15,6 +15,7 @@ from slimrnn.training.errors import (
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 if TYPE_CHECKING:
+    from slimrnn.training.memory_log import MemoryLog
     from slimrnn.training.model import SequenceModel
     from slimrnn.training.module import SequenceModule
     from slimrnn.training.record import Result, Run
@@ -26,6 +27,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Indices",
+    "MemoryLog",
     "ModelConfig",
     "OptimConfig",
     "Outcome",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "MemoryLog": "memory_log",
     "SequenceModel": "model",
     "SequenceModule": "module",
     "Result": "record",

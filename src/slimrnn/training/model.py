@@ -139,7 +139,7 @@ def _term(name: str, config: ModelConfig, which: str) -> Structure:
         case "block-diagonal":
             return BlockDiagonal(_needed(config, "blocks"))
         case "kronecker":
-            return Kronecker(config.factors or _factors_of_two(config.hidden))
+            return Kronecker(config.factors or _factors_of_two(config.hidden // len(config.delays)))  # of each group
         case "full-unitary":
             return FullUnitary()
         case "unitary-product":

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slimrnn._palette import COLORS, GREY, GRID, PALE
 from slimrnn.training.files import write_whole
 from slimrnn.training.record import Run
 from slimrnn.training.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COLORS = ("#0b6bcb", "#c8553d", "#2a8c5a", "#8a5bb5", "#b8860b", "#3a3a3a")
-GREY, PALE = "#666666", "#9db4cc"
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def plot_curves(
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.tick_params(labelsize=11)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#e8e8e8", linewidth=0.8)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.margins(x=0.01)
     axes.set_axisbelow(True)
     drawn = io.BytesIO()

@@ -1,0 +1,291 @@
+"""From measures to findings: the thresholds, and the rules that use them.
+
+The reasons are those of the factorized paper (props. 1.1 and 1.4, lemma 1.2, theorem 1.1) and of the lecture ("The
+Challenge of Long-Term Dependencies").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from slimrnn.analysis.finding import Finding, Severity
+from slimrnn.analysis.gates import GateActivity
+from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
+from slimrnn.analysis.phrases import percent, steps, tenfold
+
+SEVERITIES: tuple[Severity, ...] = ("problem", "hint", "fine")
+
+REMEMBERED = 0.01  # share of its peak at which a gradient counts as gone
+SHORT_MEMORY = 0.1  # a memory below this share of the sequences is a problem, ...
+MEDIUM_MEMORY = 0.5  # ... below this share a hint
+GROWN = 10.0  # gradients that grow by this factor over the lags are a hint, ...
+EXPLODED = 1e3  # ... by this factor a problem
+CLOSED = 0.5  # share of a carrying gate's values below 0.1: a problem; of another gate's: a hint
+OPEN = 0.7  # share of a carrying gate's values above 0.9: a hint
+SATURATED = 0.5  # share of a tanh unit's values beyond ±0.8: a hint
+OFF = 0.1  # share of relu or modReLU units that are never on: a problem
+NEARLY_UNITARY = 0.5  # ‖WᴴW − I‖₂ below which a matrix counts as meant to be unitary
+DRIFTED = 0.01  # such a matrix with more than this: a hint
+SINGULAR = 1e6  # condition number of a net without gates above which a direction is lost in every step: a hint
+EMPTY = 0.1  # memory capacity below this share of the outputs: a hint
+WASTEFUL = 256  # units from which a dense matrix is a hint
+
+BIAS = {"gru": "update_bias", "lstm": "forget_bias"}
+
+
+def findings(layer: LayerDiagnosis) -> list[Finding]:
+    """All that the rules have to say about a layer."""
+    rules = (_about_reach, _about_matrix, _about_range, _about_gates, _about_dependence, _about_capacity, _about_cost)
+    return [finding for rule in rules for finding in rule(layer)]
+
+
+# --- gradients --------------------------------------------------------------------------------------------
+
+
+def _about_reach(layer: LayerDiagnosis) -> Iterator[Finding]:
+    reach = layer.reach
+    if reach is None:
+        return
+    longest, factor, memory = int(reach.lags[-1]), reach.per_step(), reach.memory_length(REMEMBERED)
+    curve = reach.curve()
+    grown = math.exp(min(float(curve[-1] - curve[0]), 700.0))
+    if grown > GROWN:
+        yield Finding(
+            "problem" if grown > EXPLODED else "hint",
+            layer.name,
+            f"{_radius(layer, factor)}gradients grow {tenfold(factor)}, {_times(grown)} over {steps(longest)}",
+            "clip gradients (clip_norm); begin with smaller recurrent weights, or with a unitary structure, which can "
+            "do neither.",
+            "lecture: the gradient is a product of Jacobians, and explodes where their norms stay above one",
+        )
+    elif memory < MEDIUM_MEMORY * layer.steps and memory <= longest:
+        yield Finding(
+            "problem" if memory < SHORT_MEMORY * layer.steps else "hint",
+            layer.name,
+            f"{_radius(layer, factor)}gradients fall {tenfold(factor)}, to "
+            f"{percent(REMEMBERED)} of their peak within {steps(memory)} of {layer.steps:,}",
+            _to_remember_longer(layer),
+            "prop. 1.1 and the lecture: the gradient is a product of Jacobians, and what lies beyond its reach is not "
+            "learned from",
+        )
+    else:
+        yield Finding(
+            "fine",
+            layer.name,
+            f"after {steps(longest)} gradients are still at {percent(layer.kept_at_the_end)} of their peak"
+            if memory == math.inf
+            else f"gradients reach {steps(memory)} of {layer.steps:,} back",
+            "",
+            "so far back the layer can learn from",
+        )
+
+
+def _radius(layer: LayerDiagnosis, factor: float) -> str:
+    """The spectral radius, where it explains the factor per step."""
+    radius = layer.candidate.spectral_radius
+    return f"spectral radius {radius:.3g}: " if (radius < 1) == (factor < 1) else ""
+
+
+def _to_remember_longer(layer: LayerDiagnosis) -> str:
+    kind, unitary = layer.view.kind, "a unitary structure (RNN with nonlinearity='modrelu' and Kronecker factors)"
+    if kind == "rnn":
+        return f"use {unitary}, a GRU or LSTM with a high bias of its gate, leaky units, or a skip through time."
+    bias = math.log(max(layer.steps, 3) - 1)
+    return (
+        f"raise {BIAS[kind]}: ln({layer.steps} − 1) = {bias:.1f} makes units that forget in {layer.steps} steps; or "
+        f"use {unitary}."
+    )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.3g}-fold" if factor < 1e6 else f"10^{math.log10(factor):.0f}-fold"
+
+
+# --- matrices ---------------------------------------------------------------------------------------------
+
+
+def _about_matrix(layer: LayerDiagnosis) -> Iterator[Finding]:
+    matrix = layer.candidate
+    radius, drift = matrix.spectral_radius, matrix.unitarity_drift
+    if layer.view.kind != "rnn":
+        return
+    if drift < NEARLY_UNITARY:
+        if drift > DRIFTED:
+            yield Finding(
+                "hint",
+                layer.name,
+                f"the recurrent matrix is nearly unitary, but off by {drift:.2g}: singular values from "
+                f"{matrix.smallest_singular_value:.3g} to {matrix.spectral_norm:.3g}",
+                "raise the penalty (--optim.penalty), or train less fast (--optim.recurrent-rate).",
+                "KRU paper, eq. 7: a soft constraint holds the factors near the unitary ones, so that norms stay",
+            )
+        else:
+            yield Finding(
+                "fine",
+                layer.name,
+                f"the recurrent matrix is unitary up to {drift:.2g}",
+                "",
+                "its powers keep norms, so only the nonlinearity can make gradients vanish",
+            )
+        return
+    if matrix.spectral_norm < 1:
+        yield Finding(
+            "problem" if matrix.steps_per_tenfold < SHORT_MEMORY * layer.steps or not layer.steps else "hint",
+            layer.name,
+            f"spectral radius {radius:.3g} and norm {matrix.spectral_norm:.3g}: gradients fall at least tenfold every "
+            f"{steps(_tenfold_of(matrix.spectral_norm))}",
+            _to_remember_longer(layer),
+            "prop. 1.1: norms multiply and the slope of the nonlinearity is at most one, whatever the input",
+        )
+    if matrix.condition_number > SINGULAR:
+        yield Finding(
+            "hint",
+            layer.name,
+            f"the recurrent matrix is nearly singular, with condition number {matrix.condition_number:.1g}",
+            "add a diagonal (LowRank(r) + Diagonal()), or use a unitary structure.",
+            "directions of the state with a small singular value are forgotten in one step",
+        )
+
+
+def _tenfold_of(factor: float) -> float:
+    return math.log(10) / -math.log(factor) if 0 < factor < 1 else 0.0
+
+
+# --- theory -----------------------------------------------------------------------------------------------
+
+
+def _about_range(layer: LayerDiagnosis) -> Iterator[Finding]:
+    verdict = layer.memory_range
+    if verdict is None:
+        return
+    source = "props. 1.1 and 1.2" if layer.view.kind == "rnn" else "theorem 1.1"
+    seen = f"a small change of the state is multiplied by {verdict.decay:.4g} per step"
+    if not verdict.short_range:
+        yield Finding(
+            "fine", layer.name, f"not short-range: {seen}", "", f"{source}: its conditions do not force it to forget"
+        )
+    elif verdict.theorem:
+        yield Finding(
+            "hint",
+            layer.name,
+            f"short-range, as {source} says: {seen}, and all conditions of the theorem hold",
+            "where dependence has no scale, as in text or clicks, take a larger state with a structure, whose "
+            "information grows with the number of units (prop. 1.4).",
+            f"{source}: the correlations of the state fall exponentially, so their sum is finite",
+        )
+    else:
+        unmet = ", ".join(name for name, (_, holds) in verdict.conditions.items() if not holds)
+        yield Finding(
+            "fine",
+            layer.name,
+            f"short-range by measurement: {seen}",
+            "",
+            f"{source} does not say so itself, as a condition is not met ({unmet})",
+        )
+
+
+# --- gates ------------------------------------------------------------------------------------------------
+
+
+def _about_gates(layer: LayerDiagnosis) -> Iterator[Finding]:
+    for gate in layer.gates:
+        if gate.kind in ("relu", "modrelu"):
+            yield from _about_units_off(layer, gate)
+        elif gate.forgetting_time is not None and gate.kind == "sigmoid":
+            yield from _about_carrying(layer, gate)
+        elif gate.kind == "sigmoid" and gate.low > CLOSED:
+            yield Finding(
+                "hint",
+                layer.name,
+                f"{gate.name} gates are closed (below 0.1) {percent(gate.low)} of the time",
+                "train longer or at a lower rate; a bias that begins higher helps a gate that never opens.",
+                "a closed gate passes neither values nor gradients",
+            )
+        elif gate.name == "hidden" and gate.kind == "tanh" and gate.saturated > SATURATED:
+            yield Finding(
+                "hint",
+                layer.name,
+                f"units are saturated (beyond ±0.8) {percent(gate.saturated)} of the time",
+                "scale the inputs down, or begin with smaller weights.",
+                "the slope of tanh there is below 0.36, which every step multiplies into the gradient",
+            )
+
+
+def _about_carrying(layer: LayerDiagnosis, gate: GateActivity) -> Iterator[Finding]:
+    assert gate.forgetting_time is not None
+    middle = steps(float(np.median(gate.forgetting_time)))
+    if gate.low > CLOSED:
+        yield Finding(
+            "problem",
+            layer.name,
+            f"{gate.name} gates are closed (below 0.1) {percent(gate.low)} of the time; half of the units forget "
+            f"within {middle}",
+            f"raise {BIAS.get(layer.view.kind, 'the bias')}.",
+            "a closed gate throws the state away",
+        )
+    elif gate.high > OPEN:
+        open_units = float((gate.high_share > 0.9).mean())
+        yield Finding(
+            "hint",
+            layer.name,
+            f"{gate.name} gates are above 0.9 {percent(gate.high)} of the time, and nearly always in "
+            f"{percent(open_units)} of the units; half of these forget within {middle}",
+            "this keeps memory; if the net learns slowly, lower the bias or spread it over the units.",
+            "an open gate carries the state on, but lets little that is new in, and its own slope is small",
+        )
+
+
+def _about_units_off(layer: LayerDiagnosis, gate: GateActivity) -> Iterator[Finding]:
+    off = float((gate.low_share == 1).mean())
+    if off > OFF:
+        yield Finding(
+            "problem",
+            layer.name,
+            f"{percent(off)} of the {gate.kind} units were never on",
+            "lower the learning rate, begin with higher biases, or take another nonlinearity.",
+            "a unit that is off passes no gradient, so it does not come back by itself",
+        )
+
+
+# --- data -------------------------------------------------------------------------------------------------
+
+
+def _about_dependence(layer: LayerDiagnosis) -> Iterator[Finding]:
+    verdict = layer.convergence
+    if verdict is not None:
+        yield Finding(
+            "fine",
+            layer.name,
+            f"correlations of the states on this data: {verdict.summary()}",
+            "",
+            "definition 1.1: long is what has correlations without a finite sum, as far as the data tell",
+        )
+
+
+def _about_capacity(layer: LayerDiagnosis) -> Iterator[Finding]:
+    capacity = layer.capacity
+    if capacity is not None and layer.remembered < EMPTY * capacity.features:
+        yield Finding(
+            "hint",
+            layer.name,
+            f"of random inputs, the outputs tell {layer.remembered:.3g} numbers of the past, and could tell "
+            f"{capacity.features}",
+            "if the task needs exact recall, use a unitary structure with an identity or modReLU nonlinearity.",
+            "memory capacity: a linear net that is orthogonal holds as many numbers as it has units",
+        )
+
+
+def _about_cost(layer: LayerDiagnosis) -> Iterator[Finding]:
+    if layer.view.structure == "Dense()" and layer.view.hidden_size >= WASTEFUL:
+        recurrent, total = layer.recurrent_parameters, layer.cost.parameters
+        yield Finding(
+            "hint",
+            layer.name,
+            f"{recurrent:,} of {total:,} parameters ({percent(recurrent / total)}) are dense recurrent matrices",
+            "try structure=LowRank(r) + Diagonal(), BlockDiagonal(k) or Kronecker(...): from_torch(layer, structure) "
+            "begins with the nearest.",
+            "prop. 1.4: what a state can hold grows with its units, not with the parameters that move it",
+        )

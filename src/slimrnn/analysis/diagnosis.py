@@ -1,0 +1,95 @@
+"""The memory doctor: all measures of all recurrent layers of a model, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from slimrnn.analysis import advice
+from slimrnn.analysis.effort import QUICK, THOROUGH
+from slimrnn.analysis.finding import Finding
+from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
+from slimrnn.analysis.layer_inputs import LayerInput, layer_inputs
+from slimrnn.analysis.layers import LayerView, find_layers, recurrent_modules
+from slimrnn.analysis.measuring import chosen_sequences, measure_layers
+from slimrnn.analysis.structure import layer_costs
+from slimrnn.analysis.words import in_words
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What `diagnose` found; `print` shows it in words."""
+
+    model: str  # the name of its class
+    layers: tuple[LayerDiagnosis, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The problems first."""
+        found = [finding for layer in self.layers for finding in advice.findings(layer)]
+        return sorted(found, key=lambda finding: advice.SEVERITIES.index(finding.severity))
+
+    def __str__(self) -> str:
+        return in_words(self.model, self.layers, self.findings)
+
+
+def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any) -> Diagnosis:
+    """How far back the recurrent layers of a model remember, what limits them, and what to change.
+
+    args, kwargs -- what the model is called with: a batch of sequences, the more of them and the longer the better.
+    Without any, only what needs no data is measured.
+    thorough -- more sequences and lags, exact gradients for states of up to 512 numbers: minutes instead of seconds.
+
+    The layers are found by themselves, ours and torch.nn's, wherever they are. A measure that the data do not allow,
+    because the sequences are too short or the model calls a layer step by step, is left out, and the diagnosis says so.
+    The model runs once, in eval mode; nothing of it is changed, and no random numbers are drawn from torch's."""
+    views = find_layers(model)
+    _check_weights(model)
+    effort = THOROUGH if thorough else QUICK
+    with torch.random.fork_rng():
+        given, missing = _given(model, views, args, kwargs)
+    found: list[LayerDiagnosis] = []
+    costs = {cost.layer: cost for cost in layer_costs(model)}
+    for owner in dict.fromkeys(view.owner for view in views):
+        own = [view for view in views if view.owner == owner]
+        one = given.get(owner)
+        if one is not None:
+            _check_input(own[0].name, one.x)
+            one = chosen_sequences(own[0], one, effort.sequences)
+        missing = missing or "it needs a layer that reads whole sequences, an RNN, GRU or LSTM"
+        found += measure_layers(own, [costs[view.name] for view in own], one, effort, missing)
+    return Diagnosis(type(model).__name__, tuple(found))
+
+
+def _given(
+    model: nn.Module, views: Sequence[LayerView], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, LayerInput], str]:
+    """What the layers read, by owner, or why it is not known."""
+    if not args and not kwargs:
+        return {}, "it needs data: diagnose(model, batch)"
+    if all(view.stack is None for view in views):
+        return {}, ""
+    try:
+        return layer_inputs(model, *args, **kwargs), ""
+    except ValueError as error:
+        if not str(error).startswith("expected one call of"):
+            raise
+        return {}, str(error)
+
+
+def _check_weights(model: nn.Module) -> None:
+    for owner, module in recurrent_modules(model):
+        for name, parameter in module.named_parameters():
+            values = torch.view_as_real(parameter) if parameter.is_complex() else parameter
+            if not bool(values.isfinite().all()):
+                where = f"{owner}.{name}".lstrip(".")
+                raise ValueError(f"expected finite weights, got NaN or infinity in {where}")
+
+
+def _check_input(name: str, x: Tensor) -> None:
+    if x.is_floating_point() and not bool(x.isfinite().all()):
+        raise ValueError(f"expected finite numbers in what {name} reads, got NaN or infinity")

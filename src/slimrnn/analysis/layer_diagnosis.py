@@ -1,0 +1,92 @@
+"""All measures of one recurrent layer, as far as its data allow them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimrnn.analysis.capacity import Capacity
+from slimrnn.analysis.convergence import Convergence
+from slimrnn.analysis.dependence import AutocorrelationNorms
+from slimrnn.analysis.gates import GateActivity
+from slimrnn.analysis.layers import LayerView
+from slimrnn.analysis.long_memory import LongMemory
+from slimrnn.analysis.reach import Reach
+from slimrnn.analysis.spectrum import Spectrum
+from slimrnn.analysis.structure import LayerCost
+from slimrnn.analysis.theory import MemoryRange
+
+KINDS = {"rnn": "RNN", "gru": "GRU", "lstm": "LSTM"}
+CANDIDATES = {"rnn": "h", "gru": "n", "lstm": "g"}
+
+
+@dataclass(frozen=True, eq=False)
+class LayerDiagnosis:
+    """One layer in one direction. What could not be measured is None, or empty, and `left_out` says why."""
+
+    view: LayerView
+    steps: int  # of the longest sequence it was measured on; 0 without data
+    sequences: int
+    spectra: tuple[Spectrum, ...]  # one for each gate
+    cost: LayerCost
+    reach: Reach | None = None  # ∂s_T/∂s_t
+    input_reach: Reach | None = None  # ∂o_T/∂x_t
+    gates: tuple[GateActivity, ...] = ()
+    memory_range: MemoryRange | None = None
+    autocorrelation: AutocorrelationNorms | None = None  # of the states
+    convergence: Convergence | None = None
+    long_memory: LongMemory | None = None
+    capacity: Capacity | None = None  # of the outputs of all layers up to this one; only of the last one
+    left_out: dict[str, str] = field(default_factory=dict)  # by measure
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    @property
+    def description(self) -> str:
+        """ "GRU of 128 units, LowRank(24) + Diagonal()"."""
+        units = f"{self.view.hidden_size} {'complex ' if self.view.complex else ''}units"
+        direction = ", backwards" if self.view.reverse else ""
+        return f"{KINDS[self.view.kind]} of {units}, {self.view.structure}{direction}"
+
+    @property
+    def recurrent_parameters(self) -> int:
+        """Those of the recurrent matrices."""
+        return sum(map.num_parameters for map in self.view.core.maps)
+
+    @property
+    def candidate(self) -> Spectrum:
+        """The spectrum of the matrix that makes the new state."""
+        return next(one for one in self.spectra if one.gate == CANDIDATES[self.view.kind])
+
+    @property
+    def carrying(self) -> GateActivity | None:
+        """The gate that keeps what was there before: update, forget, or a leak."""
+        return next((gate for gate in self.gates if gate.forgetting_time is not None), None)
+
+    @property
+    def forgetting_times(self) -> NDArray[np.float64] | None:
+        """Of the carrying gate, (H), the longest first."""
+        gate = self.carrying
+        return None if gate is None or gate.forgetting_time is None else np.sort(gate.forgetting_time)[::-1]
+
+    @property
+    def remembered(self) -> float:
+        """How many past numbers the outputs tell: Σ max(r², 0), since what has no memory is below 0 by chance; of m
+        symbols times m − 1. NaN where it was not measured."""
+        if self.capacity is None:
+            return math.nan
+        directions = 1 if self.capacity.accuracy is None else self.capacity.total / self.capacity.r2.sum()
+        return float(self.capacity.r2.clip(0).sum() * directions)
+
+    @property
+    def kept_at_the_end(self) -> float:
+        """The gradient at the longest lag as a share of its peak; NaN where it was not measured."""
+        if self.reach is None:
+            return math.nan
+        curve = self.reach.curve()
+        return float(np.exp(curve[-1] - curve.max()))

@@ -1,0 +1,141 @@
+"""`slimrnn analyse`: what the net of a run remembers, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from torch import nn
+from tyro import MISSING
+from tyro.conf import Positional
+
+from slimrnn.cli.errors import UsageError, refusing
+from slimrnn.cli.parsing import parse
+from slimrnn.sequence import EncoderDecoder
+from slimrnn.tasks import config_from_dict
+from slimrnn.training.config import Config
+from slimrnn.training.errors import CheckpointError
+from slimrnn.training.task import Batch
+
+if TYPE_CHECKING:
+    from slimrnn.analysis.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True)
+class Options:
+    """Show how far back the net of a run remembers, what limits it, and what to change: in words, as a report in HTML
+    that opens anywhere, and as figures."""
+
+    runs: Positional[tuple[Path, ...]] = MISSING
+    """directory of a run, or one of its files best.safetensors and final.safetensors"""
+    compare: bool = False
+    """put two runs side by side"""
+    out: Path = Path("out/memory")
+    """directory of the report and the figures"""
+    split: Literal["train", "valid"] = "valid"
+    """sequences that the net reads: of its own task"""
+    sequences: int = 8
+    """how many of them; more than 8 only with --thorough"""
+    steps: int | None = None
+    """how many steps of them; by default all"""
+    thorough: bool = False
+    """more lags and exact gradients: minutes instead of seconds"""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Print the summary, write the report and the figures."""
+    options = parse(Options(), arguments, "slimrnn analyse")
+    wanted = 2 if options.compare else 1
+    if len(options.runs) != wanted:
+        word = "two runs after --compare" if options.compare else "one run, or two with --compare"
+        raise UsageError(f"expected {word}, got {len(options.runs)}")
+    if options.sequences < 1 or (options.steps is not None and options.steps < 2):
+        raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
+    configs = [_config(path) for path in options.runs]
+    found = [_diagnosed(path, config, options) for path, config in zip(options.runs, configs, strict=True)]
+    names = _names(options.runs)
+    for name, diagnosis in zip(names, found, strict=True):
+        print(f"{name}\n{'=' * len(name)}\n{diagnosis}\n" if options.compare else f"{diagnosis}\n")
+    _write(found, names, configs, options)
+    print(f"report and figures: {options.out / 'report.html'}")
+
+
+def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[Config], options: Options) -> None:
+    from slimrnn.analysis.figures import save_figures
+    from slimrnn.analysis.report import html_report
+    from slimrnn.training.config import plain
+    from slimrnn.training.files import write_whole, writing
+    from slimrnn.training.plots import describe_model, describe_task
+
+    other = found[1] if options.compare else None
+    told = [f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}" for one in configs]
+    report = html_report(
+        found[0],
+        other,
+        names=names,
+        title=f"What {' and '.join(names)} remember{'' if options.compare else 's'}",
+        subtitle=" / ".join(told),
+    )
+    with writing(options.out):
+        options.out.mkdir(parents=True, exist_ok=True)
+        write_whole(options.out / "report.html", report.encode())
+        save_figures(found[0], options.out, other, names)
+
+
+def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
+    from slimrnn.analysis.diagnosis import diagnose
+
+    model = _net(path, config)
+    batch = _batch(config, options)
+    with refusing(ValueError):
+        if isinstance(model, EncoderDecoder):
+            return diagnose(model.encoder, batch.inputs, batch.lengths, thorough=options.thorough)
+        return diagnose(model, batch.inputs, None, batch.lengths, thorough=options.thorough)
+
+
+def _directory(path: Path) -> Path:
+    return path.parent if path.suffix == ".safetensors" else path
+
+
+def _config(path: Path) -> Config:
+    from slimrnn.training.record import Run
+
+    return config_from_dict(Run(_directory(path)).config)
+
+
+def _net(path: Path, config: Config) -> nn.Module:
+    """The best net of a run, or that of the file."""
+    from slimrnn.training.checks import build_model
+    from slimrnn.training.conductor import WEIGHTS
+    from slimrnn.training.files import read_tensors
+
+    file = path if path.suffix == ".safetensors" else path / "best.safetensors"
+    model, (weights, _) = build_model(config), read_tensors(file, WEIGHTS)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise CheckpointError(f"{file} has the weights of another net") from None
+    return model.eval()
+
+
+def _batch(config: Config, options: Options) -> Batch:
+    """The first sequences of the split, or the first steps of these."""
+    from slimrnn.training.batches import as_dtype
+
+    samples = config.task.samples(options.split, config.seed)
+    count = options.sequences if samples.size is None else min(options.sequences, samples.size)
+    batch = as_dtype(samples.fetch(np.arange(count, dtype=np.int64)), getattr(torch, config.dtype))
+    if options.steps is None or options.steps >= len(batch.inputs):
+        return batch
+    lengths = None if batch.lengths is None else batch.lengths.clamp_max(options.steps)
+    return replace(batch, inputs=batch.inputs[: options.steps], lengths=lengths)
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Short ones, unless these are alike."""
+    names = [_directory(path).resolve().name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]

@@ -1,0 +1,206 @@
+"""The memory doctor's findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import slimrnn
+from slimrnn import GRU, LSTM, RNN, FullUnitary, Kronecker
+from slimrnn.analysis import Diagnosis, diagnose
+
+STEPS = 48
+
+
+class Net(nn.Module):
+    """Some layers inside a module."""
+
+    def __init__(self, rnn: nn.Module) -> None:
+        super().__init__()
+        self.inner = nn.ModuleDict({"rnn": rnn})
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.inner["rnn"](x)[0]
+        return output
+
+
+class StepByStep(nn.Module):
+    """A layer that is called once for every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.GRU(2, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        state = None
+        for x_t in x.unbind(0):
+            output, state = self.rnn(x_t.unsqueeze(0), state)
+        return output
+
+
+def batch(steps: int = STEPS, sequences: int = 4) -> Tensor:
+    return torch.randn(steps, sequences, 2, generator=torch.Generator().manual_seed(1))
+
+
+def contracting_gru() -> GRU:
+    """All conditions of theorem 1.1 hold."""
+    gru = GRU(2, 6)
+    with torch.no_grad():
+        for parameter in gru.layer(0).recurrent.parameters():
+            parameter.mul_(0.4)
+    return gru
+
+
+def said(diagnosis: Diagnosis, severity: str) -> str:
+    return "\n".join(str(finding) for finding in diagnosis.findings if finding.severity == severity)
+
+
+@pytest.mark.parametrize("rnn", [nn.RNN(2, 5), nn.GRU(2, 5), nn.LSTM(2, 5), RNN(2, 5), GRU(2, 5), LSTM(2, 5)])
+def test_finds_the_layers_of_any_module(rnn: nn.Module) -> None:
+    (layer,) = diagnose(Net(rnn), batch(20)).layers
+    assert layer.name == "inner.rnn.l0"
+    assert (layer.steps, layer.sequences) == (20, 4)
+    assert layer.reach is not None
+    assert layer.input_reach is not None
+    assert layer.gates
+    assert layer.memory_range is not None
+    assert layer.capacity is not None
+    assert len(layer.spectra) == len(layer.view.maps)
+
+
+def test_measures_every_layer_and_direction() -> None:
+    diagnosis = diagnose(Net(nn.LSTM(2, 3, num_layers=2, bidirectional=True)), batch(20))
+    assert [layer.name for layer in diagnosis.layers] == [
+        f"inner.rnn.{name}" for name in ("l0", "l0_reverse", "l1", "l1_reverse")
+    ]
+    assert [layer.gates[0].backward for layer in diagnosis.layers] == [False, True, False, True]
+    assert "one direction" in diagnosis.layers[-1].left_out["capacity"]
+
+
+def test_under_theorem_1_1_a_gru_is_short_range_and_a_fixed_unitary_net_is_not() -> None:
+    (gated,) = diagnose(contracting_gru(), batch()).layers
+    (unitary,) = diagnose(RNN(2, 8, nonlinearity="modrelu", structure=FullUnitary()), batch()).layers
+    assert gated.memory_range is not None
+    assert gated.memory_range.theorem
+    assert gated.memory_range.short_range
+    assert unitary.memory_range is not None
+    assert not unitary.memory_range.short_range
+
+
+def test_a_short_memory_is_told_with_its_numbers_and_advice() -> None:
+    diagnosis = diagnose(contracting_gru(), batch(200))
+    problems = said(diagnosis, "problem")
+    assert "gradients fall tenfold every" in problems
+    assert f"raise update_bias: ln(200 − 1) = {math.log(199):.1f}" in problems
+    assert "as theorem 1.1 says" in said(diagnosis, "hint")
+    assert f"{diagnosis}".count("What limits it most: spectral radius 0.") == 1
+
+
+def test_a_unitary_net_has_nothing_to_change() -> None:
+    diagnosis = diagnose(RNN(2, 8, nonlinearity="modrelu", structure=Kronecker([2] * 3)), batch())
+    assert {finding.severity for finding in diagnosis.findings} == {"fine"}
+    assert "Nothing was found that limits it" in str(diagnosis)
+    assert "unitary up to" in said(diagnosis, "fine")
+
+
+def scaled(rnn: RNN, factor: float) -> RNN:
+    with torch.no_grad():
+        for parameter in rnn.layer(0).recurrent.parameters():
+            parameter.mul_(factor)
+    return rnn
+
+
+def silent(rnn: RNN) -> RNN:
+    bias = rnn.layer(0).cell.bias
+    assert isinstance(bias, Tensor)
+    with torch.no_grad():
+        bias.fill_(-100)
+    return rnn
+
+
+@pytest.mark.parametrize(
+    ("build", "severity", "told"),
+    [
+        (lambda: scaled(RNN(2, 6, nonlinearity="identity", structure=FullUnitary()), 1.0), "fine", "unitary up to"),
+        (lambda: scaled(RNN(2, 6, nonlinearity="identity"), 4.0), "problem", "gradients grow tenfold every"),
+        (lambda: scaled(RNN(2, 6), 0.2), "problem", "prop. 1.1: norms multiply"),
+        (lambda: silent(RNN(2, 6, nonlinearity="relu")), "problem", "100 % of the relu units were never on"),
+        (lambda: GRU(2, 6, update_bias=6.0), "hint", "update gates are above 0.9 100 % of the time"),
+        (lambda: LSTM(2, 6, forget_bias=-6.0), "problem", "forget gates are closed (below 0.1) 100 % of the time"),
+        (lambda: GRU(2, 256), "hint", "are dense recurrent matrices"),
+    ],
+)
+def test_what_limits_a_net_is_found(build: Callable[[], nn.Module], severity: str, told: str) -> None:
+    assert told in said(diagnose(build(), batch(40, 2)), severity)
+
+
+def test_long_sequences_tell_of_dependence_and_short_ones_say_why_not() -> None:
+    (long,) = diagnose(contracting_gru(), batch(400, 1)).layers
+    assert long.convergence is not None
+    assert long.convergence.verdict == "short"
+    assert long.autocorrelation is not None
+    diagnosis = diagnose(contracting_gru(), batch(3, 1))
+    (short,) = diagnosis.layers
+    assert short.left_out == {
+        "dependence": "it needs a sequence of at least 342 steps, got 3",
+        "memory range": "it needs sequences of at least 16 steps, got 3",
+        "capacity": "it needs sequences of at least 4 steps, got 3",
+    }
+    assert "left out    capacity: it needs" in str(diagnosis)
+
+
+def test_ragged_batches_are_measured_on_sequences_that_are_long_enough() -> None:
+    lengths = torch.tensor([STEPS, 3, 30])
+    (layer,) = diagnose(GRU(2, 4), batch(STEPS, 3), lengths=lengths).layers
+    assert (layer.steps, layer.sequences) == (STEPS, 2)
+    assert layer.memory_range is not None
+
+
+def test_without_data_the_matrices_are_looked_at() -> None:
+    diagnosis = diagnose(nn.GRU(2, 4))
+    (layer,) = diagnosis.layers
+    assert len(layer.spectra) == 3
+    assert set(layer.left_out.values()) == {"it needs data: diagnose(model, batch)"}
+
+
+def test_a_layer_that_is_called_step_by_step_has_no_sequence() -> None:
+    (layer,) = diagnose(StepByStep(), batch(5)).layers
+    assert layer.reach is None
+    assert "expected one call of rnn" in layer.left_out["reach"]
+
+
+def test_changes_neither_the_model_nor_random_numbers() -> None:
+    model = Net(GRU(2, 4, num_layers=2, dropout=0.5)).train()
+    before, generator = {k: v.clone() for k, v in model.state_dict().items()}, torch.get_rng_state()
+    first = str(diagnose(model, batch(20)))
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(module.training for module in model.modules())
+    assert str(diagnose(model, batch(20))) == first
+
+
+def test_thorough_is_exact_where_quick_is_an_estimate() -> None:
+    model = GRU(2, 40)
+    (quick,), (thorough,) = (diagnose(model, batch(20, 2), thorough=deep).layers for deep in (False, True))
+    assert quick.reach is not None
+    assert thorough.reach is not None
+    assert quick.reach.probes == 8
+    assert thorough.reach.probes is None
+    assert abs(quick.reach.per_step() / thorough.reach.per_step() - 1) < 0.1
+
+
+def test_bad_models_and_inputs_get_a_clear_message() -> None:
+    with pytest.raises(ValueError, match="expected a model with an RNN, GRU or LSTM of slimrnn or torch.nn, got Linear"):
+        diagnose(nn.Linear(2, 2), batch())
+    with pytest.raises(ValueError, match="expected finite numbers in what inner.rnn.l0 reads, got NaN"):
+        diagnose(Net(nn.GRU(2, 3)), batch() * math.nan)
+    model = Net(LSTM(2, 3))
+    with torch.no_grad():
+        next(model.parameters()).fill_(math.nan)
+    with pytest.raises(ValueError, match=r"expected finite weights, got NaN or infinity in inner.rnn.layers.0"):
+        diagnose(model, batch())
+    assert slimrnn.analysis.diagnose is diagnose

@@ -1,0 +1,363 @@
+"""Gradient reach against finite differences, torch's own autograd and the closed form of a linear net."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pages import check_examples
+from registry import CELLS, STRUCTURES, randomise_
+from slimrnn import GRU, LSTM, RNN, FullUnitary, ReadOut
+from slimrnn.analysis import Reach, _probes, find_layers, input_reach, power_norms, state_reach
+
+STEPS, BATCH, INPUTS, HIDDEN = 6, 2, 2, 3
+TORCH: dict[str, Any] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+Run = Callable[[Tensor, Any], tuple[Tensor, Any]]
+
+
+def numbers(*sizes: int) -> Tensor:
+    return torch.randn(*sizes, dtype=torch.float64)
+
+
+def real_parts(states: Any) -> Tensor:
+    """(layers, B, S): h, or h and c side by side, real numbers."""
+    parts = (states,) if isinstance(states, Tensor) else states
+    return torch.cat([torch.view_as_real(p).flatten(-2) if p.is_complex() else p for p in parts], -1)
+
+
+def moved(states: Any, layer: int, unit: int, step: float) -> Any:
+    """The states with one real number of a layer's state moved, in every sequence."""
+    parts = [p.clone() for p in ((states,) if isinstance(states, Tensor) else states)]
+    views = [torch.view_as_real(p).flatten(-2) if p.is_complex() else p for p in parts]
+    width = views[0].shape[-1]
+    flat = views[unit // width]
+    flat[layer, :, unit % width] += step
+    if parts[0].is_complex():
+        views = [torch.view_as_complex(view.unflatten(-1, (-1, 2))) for view in views]
+    return views[0] if isinstance(states, Tensor) else tuple(views)
+
+
+@torch.no_grad()
+def by_differences(run: Run, x: Tensor, layer: int = 0, step: float = 1e-6) -> list[Tensor]:
+    """∂s_T/∂s_t, (B, S, S), for every lag, from the layers' own forward pass cut in two."""
+    found = []
+    for lag in range(len(x) + 1):
+        t = len(x) - lag
+        before = run(x[:t], None)[1] if t else run(x[:1], None)[1]
+        if t == 0:
+            parts = (before,) if isinstance(before, Tensor) else before
+            zeros = tuple(torch.zeros_like(p) for p in parts)
+            before = zeros[0] if isinstance(before, Tensor) else zeros
+        columns = []
+        for unit in range(real_parts(before).shape[-1]):
+            pair = (moved(before, layer, unit, change) for change in (step, -step))
+            up, down = (real_parts(run(x[t:], state)[1] if lag else state)[layer] for state in pair)
+            columns.append((up - down) / (2 * step))
+        found.append(torch.stack(columns, -1))
+    return found
+
+
+def check(reach: Reach, jacobians: list[Tensor], rows: slice = slice(None)) -> None:
+    kept = [jacobian[:, rows, rows].numpy() for jacobian in jacobians]
+    frobenius = np.array([np.linalg.norm(j, axis=(1, 2)) for j in kept])
+    spectral = np.array([np.linalg.norm(j, 2, axis=(1, 2)) for j in kept])
+    assert reach.log_spectral is not None
+    assert reach.lags.tolist() == list(range(len(jacobians)))
+    np.testing.assert_allclose(np.exp(reach.log_frobenius), frobenius, atol=1e-8)
+    np.testing.assert_allclose(np.exp(reach.log_spectral), spectral, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", TORCH)
+def test_torch_layers_reach_as_far_as_their_finite_differences(kind: str) -> None:
+    torch.manual_seed(0)
+    layer: Any = TORCH[kind](INPUTS, HIDDEN, num_layers=2, dtype=torch.float64)
+    x = numbers(STEPS, BATCH, INPUTS)
+    for depth, view in enumerate(find_layers(layer)):
+        jacobians = by_differences(layer, x, depth)
+        check(state_reach(view, x), jacobians)
+        check(state_reach(view, x, part="h"), jacobians, slice(0, HIDDEN))
+        if kind == "lstm":
+            check(state_reach(view, x, part="c"), jacobians, slice(HIDDEN, None))
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_every_cell_reaches_as_far_as_its_finite_differences(name: str) -> None:
+    torch.manual_seed(1)
+    stack = randomise_(CELLS[name].build(INPUTS, HIDDEN))
+    x = numbers(STEPS, BATCH, INPUTS)
+    check(state_reach(stack, x), by_differences(stack, x))
+
+
+@pytest.mark.parametrize("options", [{"delays": 3}, {"skip": 2}], ids=str)
+@pytest.mark.parametrize("name", ["tanh", "lstm", "gru-after"])
+def test_lines_of_states_reach_as_far_as_their_finite_differences(name: str, options: dict[str, Any]) -> None:
+    torch.manual_seed(2)
+    stack = randomise_(CELLS[name].build(INPUTS, HIDDEN, **options))
+    x = numbers(STEPS + 1, BATCH, INPUTS)
+    jacobians = by_differences(stack, x)
+    check(state_reach(stack, x), jacobians)
+    check(state_reach(stack, x, part="h"), jacobians, slice(0, HIDDEN))
+
+
+def test_a_delayed_net_has_no_gradient_between_its_lanes() -> None:
+    reach = state_reach(RNN(1, 4, delays=3), torch.randn(9, 1), part="h")
+    assert [norm > 0 for norm in reach.norms()] == [lag % 3 == 0 for lag in range(10)]
+
+
+@pytest.mark.parametrize("name", [name for name in STRUCTURES if name != "unitary-product"])
+def test_a_linear_net_reaches_as_far_as_the_powers_of_its_matrix(name: str) -> None:
+    torch.manual_seed(3)
+    rnn = randomise_(RNN(2, 12, nonlinearity="identity", structure=STRUCTURES[name], dtype=torch.float64))
+    reach, powers = state_reach(rnn, numbers(20, 2)), power_norms(rnn.cores[0].recurrent, range(1, 21))
+    assert reach.log_spectral is not None
+    np.testing.assert_allclose(reach.log_frobenius[1:, 0], powers.log_frobenius, atol=1e-9)
+    np.testing.assert_allclose(reach.log_spectral[1:, 0], powers.log_spectral, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_complex_number_counts_as_two_real_ones(name: str) -> None:
+    torch.manual_seed(4)
+    case = CELLS["identity-complex"]
+    rnn = randomise_(case.build(2, 12, structure=STRUCTURES[name]))
+    reach, powers = state_reach(rnn, numbers(5, 2)), power_norms(rnn.cores[0].recurrent, range(1, 6))
+    assert reach.log_spectral is not None
+    np.testing.assert_allclose(reach.log_frobenius[1:, 0], powers.log_frobenius + math.log(2) / 2, atol=1e-9)
+    np.testing.assert_allclose(reach.log_spectral[1:, 0], powers.log_spectral, atol=1e-9)
+
+
+def test_inputs_of_a_linear_net_reach_as_far_as_its_powers() -> None:
+    torch.manual_seed(5)
+    rnn = RNN(2, 5, nonlinearity="identity", dtype=torch.float64)
+    W, U = (map.dense()[0].detach().numpy() for map in (rnn.layer(0).recurrent, rnn.layer(0).input))
+    products = [np.linalg.matrix_power(W, k) @ U for k in range(15)]
+    reach = input_reach(rnn, numbers(15, 2))
+    np.testing.assert_allclose(reach.norms(), [np.linalg.norm(p) for p in products])
+    np.testing.assert_allclose(reach.norms("spectral"), [np.linalg.norm(p, 2) for p in products])
+
+
+def gradients_of_inputs(layer: Any, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Any:
+    """‖∂loss/∂x_t‖ by one pass of autograd, (lags, B)."""
+    leaf = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(layer(leaf)[0][-1]).sum(), leaf)
+    return torch.linalg.vector_norm(gradient, dim=-1).flip(0).numpy()
+
+
+def curved(last: Tensor) -> Tensor:
+    return (last.cumsum(-1) ** 3).sum(-1)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("rnn", {}), ("gru", {}), ("lstm", {}), ("lstm", {"proj_size": 2})])
+def test_loss_reaches_torch_inputs_as_autograd_says(kind: str, options: dict[str, Any]) -> None:
+    torch.manual_seed(6)
+    layer: Any = TORCH[kind](INPUTS, HIDDEN, num_layers=2, dtype=torch.float64, **options)
+    x = numbers(STEPS * 5, BATCH, INPUTS)  # several segments
+    reach = input_reach(layer, x, loss=curved)
+    np.testing.assert_allclose(np.exp(reach.log_frobenius), gradients_of_inputs(layer, x, curved))
+    np.testing.assert_allclose(reach.norms("spectral"), reach.norms())
+
+
+@pytest.mark.parametrize("options", [{}, {"delays": (1, 2), "num_layers": 2}, {"skip": 3}], ids=str)
+@pytest.mark.parametrize("name", ["tanh", "modrelu", "lstm", "gru-before"])
+def test_loss_reaches_our_inputs_as_autograd_says(name: str, options: dict[str, Any]) -> None:
+    torch.manual_seed(7)
+    stack = randomise_(CELLS[name].build(INPUTS, 4, **options))
+    x = numbers(STEPS * 5, BATCH, INPUTS)
+    reach = input_reach(stack, x, loss=curved)
+    np.testing.assert_allclose(np.exp(reach.log_frobenius), gradients_of_inputs(stack, x, curved))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(RNN, nn.RNN), (GRU, nn.GRU), (LSTM, nn.LSTM)])
+def test_our_layers_reach_as_far_as_torchs(ours: Any, theirs: Any) -> None:
+    torch.manual_seed(8)
+    layer = theirs(INPUTS, HIDDEN, num_layers=2, batch_first=True)
+    twin, x = ours.from_torch(layer), torch.randn(BATCH, 20, INPUTS)
+    np.testing.assert_allclose(input_reach(layer, x).log_frobenius, input_reach(twin, x).log_frobenius, atol=1e-6)
+    for view, same in zip(find_layers(layer), find_layers(twin), strict=True):
+        np.testing.assert_allclose(state_reach(view, x).log_frobenius, state_reach(same, x).log_frobenius, atol=1e-6)
+
+
+def test_each_direction_reaches_in_its_own_order() -> None:
+    torch.manual_seed(9)
+    both = nn.GRU(INPUTS, HIDDEN, bidirectional=True, dtype=torch.float64)
+    alone = nn.GRU(INPUTS, HIDDEN, dtype=torch.float64)
+    reverse = {name.removesuffix("_reverse"): p for name, p in both.state_dict().items() if "reverse" in name}
+    alone.load_state_dict(reverse)
+    x = numbers(12, BATCH, INPUTS)
+    _, backwards = find_layers(both)
+    for measure in (state_reach, input_reach):
+        expected = measure(alone, x.flip(0))
+        np.testing.assert_allclose(measure(backwards, x).log_frobenius, expected.log_frobenius)
+
+
+@pytest.mark.parametrize("measure", [state_reach, input_reach])
+def test_ragged_sequences_reach_from_their_own_ends(measure: Any) -> None:
+    torch.manual_seed(10)
+    rnn, x, lengths = LSTM(INPUTS, HIDDEN), torch.randn(9, 3, INPUTS), [5, 9, 1]
+    reach = measure(rnn, x, lengths=lengths)
+    for b, length in enumerate(lengths):
+        alone = measure(rnn, x[:length, b]).log_frobenius[:, 0]
+        np.testing.assert_allclose(reach.log_frobenius[: len(alone), b], alone)
+        assert np.isnan(reach.log_frobenius[len(alone) :, b]).all()
+    assert np.isfinite(reach.curve()).all()
+
+
+def test_reach_starts_from_the_given_state() -> None:
+    torch.manual_seed(11)
+    rnn, x, hx = GRU(INPUTS, HIDDEN, dtype=torch.float64), numbers(8, BATCH, INPUTS), numbers(1, BATCH, HIDDEN)
+    _, half = rnn(x[:4], hx)
+    for measure in (state_reach, input_reach):
+        whole, rest = measure(rnn, x, hx), measure(rnn, x[4:], half)
+        np.testing.assert_allclose(whole.log_frobenius[: len(rest.lags)], rest.log_frobenius)
+        fewer = measure(rnn, x, hx, lags=2)
+        np.testing.assert_array_equal(fewer.log_frobenius, whole.log_frobenius[:3])
+
+
+def test_a_read_out_in_single_precision_is_a_loss() -> None:
+    rnn = LSTM(INPUTS, HIDDEN)
+    readout, targets = ReadOut(rnn, 4), torch.tensor([1, 3])
+
+    def loss(last: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(readout(last[None])[0], targets, reduction="none")
+
+    reach = input_reach(rnn, torch.randn(5, 2, INPUTS), loss=loss)
+    assert reach.of == "∂loss/∂x_t"
+    assert np.isfinite(reach.log_frobenius).all()
+
+
+@pytest.mark.parametrize("measure", [state_reach, input_reach])
+def test_estimates_are_unbiased_within_their_stated_error(measure: Any) -> None:
+    torch.manual_seed(12)
+    rnn, x = LSTM(INPUTS, 8, dtype=torch.float64), numbers(10, BATCH, INPUTS)
+    exact = np.exp(2 * measure(rnn, x).log_frobenius)
+    many = measure(rnn, x, probes=2000)
+    off = np.abs(np.exp(2 * many.log_frobenius) / exact - 1)
+    assert (off < 4.5 * many.relative_error + 1e-12).all()
+    assert (many.relative_error <= 1.1 * math.sqrt(2 / 2000)).all()
+    few = [measure(rnn, x, probes=8, seed=seed) for seed in range(100)]
+    squares = np.array([np.exp(2 * reach.log_frobenius) for reach in few]) / exact
+    stated = np.sqrt(np.mean([reach.relative_error**2 for reach in few], axis=0))
+    np.testing.assert_allclose(squares.std(0), stated, rtol=0.35, atol=1e-12)
+
+
+def test_estimates_of_a_unitary_net_are_exact() -> None:
+    reach = state_reach(RNN(1, 16, nonlinearity="identity", structure=FullUnitary()), torch.randn(300, 1), probes=1)
+    np.testing.assert_allclose(reach.norms(), 4, rtol=1e-5)
+    assert reach.half_life() == math.inf
+    assert reach.per_step() == pytest.approx(1, abs=1e-7)
+
+
+def test_norms_far_below_the_smallest_number_are_known() -> None:
+    rnn = RNN(1, 2, nonlinearity="identity", dtype=torch.float64)
+    with torch.no_grad():
+        rnn.layer(0).recurrent.get_parameter("weight").copy_(0.5 * torch.eye(2))
+    x = torch.ones(1200, 1)
+    for reach in (state_reach(rnn, x), state_reach(rnn, x, probes=2), input_reach(rnn, x)):
+        falls = reach.curve() - reach.curve()[0]
+        np.testing.assert_allclose(falls, -math.log(2) * reach.lags, atol=1e-9)
+        assert reach.half_life() == pytest.approx(1)
+        assert reach.memory_length(0.001) == pytest.approx(math.log2(1000))
+        assert reach.per_step() == pytest.approx(0.5)
+
+
+class Kept:
+    """A tensor that autograd has saved for a backward pass."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+def most_kept(measure: Callable[[], object]) -> int:
+    """The most numbers that autograd kept at any one time."""
+    now = most = 0
+
+    def dropped(count: int) -> None:
+        nonlocal now
+        now -= count
+
+    def pack(tensor: Tensor) -> Kept:
+        nonlocal now, most
+        kept = Kept(tensor)
+        now += tensor.numel()
+        most = max(most, now)
+        weakref.finalize(kept, dropped, tensor.numel())
+        return kept
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept.tensor):
+        measure()
+    return most
+
+
+@pytest.mark.parametrize("measure", [state_reach, input_reach])
+def test_memory_does_not_grow_with_the_sequence(measure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_probes, "LONGEST", 8)
+    rnn = nn.GRU(INPUTS, 8) if measure is input_reach else GRU(INPUTS, 8)
+    short, long = (most_kept(partial(measure, rnn, torch.randn(steps, 1, INPUTS), probes=2)) for steps in (100, 800))
+    assert 0 < long <= 1.1 * short
+
+
+def synthetic(curve: list[float]) -> Reach:
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.array(curve))[:, None]
+    return Reach("rnn", "∂h_T/∂h_t", np.arange(len(curve)), logs, None, None, None)
+
+
+def test_memory_ends_where_the_curve_falls_for_the_last_time() -> None:
+    assert synthetic([1, 0.2, 0.8, 0.4, 0.1]).half_life() == pytest.approx(2 + math.log(0.8 / 0.5) / math.log(2))
+    assert synthetic([1, 0.8, 0.0]).half_life() == 1
+    assert synthetic([0.1, 0.4, 0.9]).half_life() == math.inf
+    assert synthetic([0.0, 0.0]).half_life() == 0
+    assert synthetic([0.0, 0.0]).per_step() == 0
+    assert synthetic([4, 2, 0]).per_step() == pytest.approx(0.5)
+    assert "half-life more than 2 steps" in synthetic([1, 1, 1]).summary()
+
+
+def test_the_curve_is_the_root_mean_square() -> None:
+    logs = np.log(np.array([[3.0, 4.0], [5.0, np.nan]]))
+    reach = Reach("rnn", "∂h_T/∂h_t", np.arange(2), logs, None, None, None)
+    np.testing.assert_allclose(reach.norms(), [math.sqrt(12.5), 5])
+
+
+def test_bad_input_has_a_message() -> None:
+    rnn, x = RNN(2, 3), torch.randn(4, 2)
+    with pytest.raises(ValueError, match="expected part to be one of 'state', 'h', got 'c'"):
+        state_reach(rnn, x, part="c")
+    with pytest.raises(ValueError, match="expected at most 4 lags for the steps of x, got 5"):
+        state_reach(rnn, x, lags=5)
+    with pytest.raises(ValueError, match="expected at most 3 lags for the steps of x, got 4"):
+        input_reach(rnn, x, lags=4)
+    with pytest.raises(ValueError, match="expected probes to be at least 1, got 0"):
+        state_reach(rnn, x, probes=0)
+    with pytest.raises(ValueError, match=r"expected one recurrent layer, got 2 \(l0, l1\)"):
+        state_reach(RNN(2, 3, 2), x)
+    with pytest.raises(ValueError, match="expected a model with an RNN, GRU or LSTM"):
+        state_reach(nn.Linear(2, 3), x)
+    with pytest.raises(TypeError, match=r"expected an RNN, GRU or LSTM of slimrnn or torch\.nn, or a LayerView, got"):
+        input_reach(nn.Linear(2, 3), x)
+    with pytest.raises(ValueError, match="expected layers of one direction, got two"):
+        input_reach(RNN(2, 3, bidirectional=True), x)
+    with pytest.raises(ValueError, match=r"expected a loss of shape \(\) or \(1,\), got \(1, 3\)"):
+        input_reach(rnn, x, loss=lambda last: last)
+    with pytest.raises(ValueError, match="expected a loss that depends on the outputs"):
+        input_reach(rnn, x, loss=lambda last: torch.zeros(()))
+    with pytest.raises(ValueError, match="expected norm='frobenius', which random probes estimate"):
+        state_reach(rnn, x, probes=2).curve("spectral")
+    with pytest.raises(ValueError, match="expected a threshold between 0 and 1, got 1"):
+        state_reach(rnn, x).memory_length(1)
+    explosive = RNN(1, 1, nonlinearity="identity", dtype=torch.float64)
+    with torch.no_grad():
+        explosive.layer(0).recurrent.get_parameter("weight").fill_(1e200)
+    with pytest.raises(ValueError, match="expected states that stay finite over 9 steps"):
+        state_reach(explosive, torch.ones(9, 1))
+
+
+def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("analysis-reach.md", capsys)
