@@ -106,9 +106,11 @@ def test_bad_input_is_refused(runs: Path, tmp_path: Path, capsys: pytest.Capture
 def test_another_log_than_that_of_training_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = runs / "log.csv"
     whole = path.read_text()
-    path.write_text(whole + "\n0,new,1000,x")
-    refused = complaint(capsys, "recommend", str(runs / "items"), "--items", "c")
-    assert refused == "expected the log that the net was trained on, with 8 items, got one with 9"
+    for other, count in ((whole + "\n0,new,1000,x", 9), (whole.replace("c,", "z,"), 8)):
+        assert other != whole
+        path.write_text(other)
+        refused = complaint(capsys, "recommend", str(runs / "items"), "--items", "d")
+        assert refused == f"expected the log that the net was trained on, with 8 items, got another, with {count}"
     path.write_text(whole)
 
 

@@ -175,7 +175,10 @@ def _add_capacity(found: list[LayerDiagnosis], given: LayerInput, effort: Effort
         last.left_out["capacity"] = f"it needs sequences of at least 4 steps, got {last.steps}"
     else:
         lags = min(CAPACITY_LAGS, last.steps // 2)
-        found[-1] = replace(last, capacity=_capacity(last, given, effort, lags))
+        try:
+            found[-1] = replace(last, capacity=_capacity(last, given, effort, lags))
+        except ValueError as error:  # outputs that do not vary, because all units are off
+            last.left_out["capacity"] = str(error)
 
 
 def _capacity(last: LayerDiagnosis, given: LayerInput, effort: Effort, lags: int) -> Capacity:

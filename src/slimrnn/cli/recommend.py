@@ -80,10 +80,12 @@ def load(directory: Path) -> tuple[RecommendTask, RecommenderModel]:
     if not isinstance(config.task, RecommendTask):
         raise UsageError(f"expected a run on {RecommendTask.name}, got {directory}, which is one on {config.task.name}")
     weights, _ = read_tensors(directory / "best.safetensors", WEIGHTS)
-    if len(weights["bias"]) != config.task.output_size:
-        found = f"one with {config.task.output_size:,}"
+    if int(weights["catalogue"]) != config.task.log.catalogue:
+        known, found = len(weights["bias"]), config.task.output_size
         raise UsageError(
-            f"expected the log that the net was trained on, with {len(weights['bias']):,} items, got {found}"
+        raise UsageError(
+            f"expected the log that the net was trained on, with {known:,} items, got another, with {found:,}"
+        )
         )
     model = build_model(config)
     assert isinstance(model, RecommenderModel)  # what the task makes

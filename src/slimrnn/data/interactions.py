@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -63,6 +64,12 @@ class Interactions:
     def users(self) -> Numbers:
         """Of each event."""
         return np.repeat(np.arange(len(self.user_ids), dtype=np.int32), np.diff(self.starts))
+
+    @property
+    def catalogue(self) -> int:
+        """A checksum of the items and pages in the order of their numbers."""
+        names = "\0".join(("items", *self.item_ids, "pages", *self.page_ids)).encode()
+        return int.from_bytes(hashlib.blake2b(names, digest_size=8).digest(), "big", signed=True)
 
 
 def read_interactions(path: Path, columns: Columns | None = None, skip_incomplete: bool = False) -> Interactions:

@@ -151,7 +151,7 @@ class RecommendTask(Task):
             sizes["page"] = len(log.page_ids)
         if self.time_gaps and log.times is not None:
             sizes["gap"] = GAPS
-        return RecommenderModel(sizes, self.embedding, config, self.tied)
+        return RecommenderModel(sizes, self.embedding, config, self.tied, log.catalogue)
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
         """Updates follow the sampled softmax; evaluations rank all items, some positions at a time."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from slimrnn.training.config import ModelConfig
@@ -21,7 +22,9 @@ class RecommenderModel(nn.Module):
     P is there only where the layers' output is not as wide as the embeddings. A tied net has one embedding of items for
     its input and its output."""
 
-    def __init__(self, sizes: dict[str, int], width: int, config: ModelConfig, tied: bool = False) -> None:
+    def __init__(
+        self, sizes: dict[str, int], width: int, config: ModelConfig, tied: bool = False, catalogue: int = 0
+    ) -> None:
         super().__init__()
         embeddings = {name: _embedding(size, width) for name, size in sizes.items()}
         self.inputs = nn.ModuleDict(embeddings)
@@ -30,6 +33,8 @@ class RecommenderModel(nn.Module):
         self.projection = nn.Identity() if own == width else nn.Linear(own, width, bias=False)
         self.output = embeddings["item"] if tied else _embedding(sizes["item"], width)
         self.bias = nn.Parameter(self.output.weight.new_zeros(sizes["item"]))
+        self.catalogue: Tensor  # a checksum of what the numbers of items and pages stand for, kept with the weights
+        self.register_buffer("catalogue", torch.tensor(catalogue))
 
     def forward(self, inputs: Tensor, state: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
         """Features of events (T, B, F) to what is multiplied with the items' embeddings, (T, B, E), and the state."""
