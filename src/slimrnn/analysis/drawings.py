@@ -20,6 +20,7 @@ from slimrnn.analysis.picture import Picture
 from slimrnn.analysis.words import gate_name
 
 DRAWN_EIGENVALUES = 2000  # beyond, every so many
+LOWEST_POWER = -16  # of ten, below which a gradient is nothing beside its peak
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -56,7 +57,8 @@ def reach_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         if math.isfinite(half):
             axes.plot(half, math.log10(0.5), "o", color=one.color, markersize=7, markeredgecolor="white", zorder=3)
     draw_level(axes, math.log10(REMEMBERED), f"{REMEMBERED:.0%}")
-    axes.set_ylim(max(lowest - 0.3, -16), max(0.3, -lowest / 20))
+    lowest = max(min(lowest, math.log10(REMEMBERED)) - 0.3, LOWEST_POWER)
+    axes.set_ylim(lowest, -lowest / 20)
     axes.yaxis.set_major_formatter(lambda value, _: _power(value))
     draw_legend(axes)
     caption = " ".join(f"{_prefix(one)}{_reach_in_words(one.layer)}" for one, _ in curves)
