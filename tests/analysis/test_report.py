@@ -90,14 +90,15 @@ def test_two_nets_share_figures(nets: tuple[Diagnosis, Diagnosis]) -> None:
 
 @pytest.mark.parametrize("both", [False, True])
 def test_the_report_is_one_whole_page(nets: tuple[Diagnosis, Diagnosis], both: bool) -> None:
-    text = html_report(nets[0], nets[1] if both else None, names=("gru", "kru"), title="a < b")
+    other = nets[1] if both else None
+    text = html_report(nets[0], other, names=("gru", "kru"), title="a < b")
     page = Page(text)
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
     assert {link for link in page.links if not link.startswith("#")} <= {"data:,"}
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     assert set(re.findall(r"url\(#([^)]*)\)", text)) <= set(page.ids)
-    assert page.tags.count("svg") == page.tags.count("figure") == sum(len(group) for group in pictures(nets[0]))
+    assert page.tags.count("svg") == page.tags.count("figure") == sum(len(group) for group in pictures(nets[0], other))
     assert text.count('role="img" aria-label="') == page.tags.count("svg")
     assert "script" not in page.tags
     assert "<title>a &lt; b</title>" in text

@@ -55,7 +55,11 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError(f"expected {word}, got {len(options.runs)}")
     if options.sequences < 1 or (options.steps is not None and options.steps < 2):
         raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
+    from slimrnn.training.files import writing
+
     configs = [_config(path) for path in options.runs]
+    with writing(options.out):
+        options.out.mkdir(parents=True, exist_ok=True)
     found = [_diagnosed(path, config, options) for path, config in zip(options.runs, configs, strict=True)]
     names = _names(options.runs)
     for name, diagnosis in zip(names, found, strict=True):
@@ -81,7 +85,6 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
         subtitle=" / ".join(told),
     )
     with writing(options.out):
-        options.out.mkdir(parents=True, exist_ok=True)
         write_whole(options.out / "report.html", report.encode())
         save_figures(found[0], options.out, other, names)
 
