@@ -91,6 +91,8 @@ def _radius(layer: LayerDiagnosis, factor: float) -> str:
 
 def _to_remember_longer(layer: LayerDiagnosis) -> str:
     kind, unitary = layer.view.kind, "a unitary structure (RNN with nonlinearity='modrelu' and Kronecker factors)"
+    if kind == "rnn" and layer.candidate.unitarity_drift < NEARLY_UNITARY:
+        return "the matrix keeps norms, so look at the nonlinearity: begin with biases of 0, or lower their rate."
     if kind == "rnn":
         return f"use {unitary}, a GRU or LSTM with a high bias of its gate, leaky units, or a skip through time."
     bias = math.log(max(layer.steps, 3) - 1)
@@ -183,7 +185,7 @@ def _about_range(layer: LayerDiagnosis) -> Iterator[Finding]:
             layer.name,
             f"short-range by measurement: {seen}",
             "",
-            f"{source} does not say so itself, as a condition is not met ({unmet})",
+            f"not all conditions of {source} are met ({unmet}), so nothing forces it to be",
         )
 
 
