@@ -39,6 +39,7 @@ class StepByStep(nn.Module):
         state = None
         for x_t in x.unbind(0):
             output, state = self.rnn(x_t.unsqueeze(0), state)
+        assert isinstance(output, Tensor)
         return output
 
 
@@ -127,6 +128,7 @@ def silent(rnn: RNN) -> RNN:
     [
         (lambda: scaled(RNN(2, 6, nonlinearity="identity", structure=FullUnitary()), 1.0), "fine", "unitary up to"),
         (lambda: scaled(RNN(2, 6, nonlinearity="identity"), 4.0), "problem", "gradients grow tenfold every"),
+        (lambda: scaled(RNN(2, 6, nonlinearity="identity"), 90.0), "problem", "states do not stay finite"),
         (lambda: scaled(RNN(2, 6), 0.2), "problem", "prop. 1.1: norms multiply"),
         (lambda: silent(RNN(2, 6, nonlinearity="relu")), "problem", "100 % of the relu units were never on"),
         (lambda: GRU(2, 6, update_bias=6.0), "hint", "update gates are above 0.9 100 % of the time"),
@@ -153,6 +155,16 @@ def test_long_sequences_tell_of_dependence_and_short_ones_say_why_not() -> None:
     assert "left out    capacity: it needs" in str(diagnosis)
 
 
+def test_states_that_rest_have_no_dependence_to_measure() -> None:
+    x = torch.zeros(500, 1, 2)
+    x[130] = 1.0
+    (layer,) = diagnose(contracting_gru(), x).layers
+    assert (
+        layer.left_out["dependence"] == "it needs states that vary all the time, got ones that rest more often than not"
+    )
+    assert layer.reach is not None
+
+
 def test_ragged_batches_are_measured_on_sequences_that_are_long_enough() -> None:
     lengths = torch.tensor([STEPS, 3, 30])
     (layer,) = diagnose(GRU(2, 4), batch(STEPS, 3), lengths=lengths).layers
@@ -170,7 +182,15 @@ def test_without_data_the_matrices_are_looked_at() -> None:
 def test_a_layer_that_is_called_step_by_step_has_no_sequence() -> None:
     (layer,) = diagnose(StepByStep(), batch(5)).layers
     assert layer.reach is None
-    assert "expected one call of rnn" in layer.left_out["reach"]
+    assert layer.left_out["reach"].endswith("with a whole sequence, got 5")
+
+
+def test_one_layer_without_a_sequence_leaves_the_others_theirs() -> None:
+    model = nn.ModuleDict({"read": nn.GRU(2, 3), "unused": nn.GRU(2, 3)})
+    model.forward = lambda x: model["read"](x)
+    read, unused = diagnose(model, batch(20)).layers
+    assert read.reach is not None
+    assert unused.left_out["reach"].endswith("got 0")
 
 
 def test_changes_neither_the_model_nor_random_numbers() -> None:
@@ -194,9 +214,9 @@ def test_thorough_is_exact_where_quick_is_an_estimate() -> None:
 
 
 def test_bad_models_and_inputs_get_a_clear_message() -> None:
-    with pytest.raises(ValueError, match="expected a model with an RNN, GRU or LSTM of slimrnn or torch.nn, got Linear"):
+    with pytest.raises(ValueError, match=r"expected a model with an RNN, GRU or LSTM of .+, got Linear"):
         diagnose(nn.Linear(2, 2), batch())
-    with pytest.raises(ValueError, match="expected finite numbers in what inner.rnn.l0 reads, got NaN"):
+    with pytest.raises(ValueError, match=r"expected finite numbers in what inner.rnn.l0 reads, got NaN"):
         diagnose(Net(nn.GRU(2, 3)), batch() * math.nan)
     model = Net(LSTM(2, 3))
     with torch.no_grad():

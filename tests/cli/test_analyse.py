@@ -37,7 +37,7 @@ def test_prints_the_summary_and_writes_report_and_figures(
     assert "GRU, 4 units, dense; copy, length 4" in report
 
 
-def test_a_file_of_weights_is_the_net_of_its_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_weights_is_a_net_of_its_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     best, same = (
         analysed(capsys, path, "--out", tmp_path) for path in (runs / "gru", runs / "gru" / "best.safetensors")
     )

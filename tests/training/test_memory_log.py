@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
 
-from slimrnn.tasks import AddingTask
+from slimrnn.tasks import AddingTask, ReverseTask
 from slimrnn.training import Config, MemoryLog, ModelConfig, SequenceModule
 
 UPDATES = 6
@@ -38,6 +39,17 @@ class Kept(Logger):
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         if any(name.startswith("memory/") for name in metrics):
             self.rows.append((step, dict(metrics)))
+
+
+class Said(Callback):
+    """Keeps what a module has to say."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        assert isinstance(module, SequenceModule)
+        module.say = self.lines.append
 
 
 def fit(callbacks: Sequence[Callback], model: ModelConfig | None = None) -> tuple[SequenceModule, Kept]:
@@ -86,6 +98,20 @@ def test_training_is_the_same_to_the_bit(cell: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning")
+def test_a_net_that_is_not_finite_is_said_and_training_goes_on() -> None:
+    class Spoil(Callback):
+        def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *_: Any) -> None:
+            if trainer.global_step == 3:
+                with torch.no_grad():
+                    next(module.parameters()).fill_(math.nan)
+
+    module, logger = fit([Spoil(), said := Said(), MemoryLog(every=1)])
+    assert [step for step, _ in logger.rows] == [1, 2, 4, 5, 6]
+    assert said.lines[0].startswith("no memory is logged after update 3: expected states that stay finite")
+    assert len(module.recoveries) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning")
 def test_the_measured_memory_follows_the_gates() -> None:
     lengths = []
     for bias in (0.0, 3.0):
@@ -94,12 +120,16 @@ def test_the_measured_memory_follows_the_gates() -> None:
     assert lengths[1] > 2 * lengths[0]
 
 
+def test_of_an_encoder_decoder_the_encoder_is_looked_at() -> None:
+    task = ReverseTask()
+    module, batch = SequenceModule(task.default_config()), task.samples("train", 0).fetch(np.arange(6))
+    found = MemoryLog(steps=5).measure(module.model, batch.inputs, batch.lengths)
+    assert 0 < found["memory/core.l0/length"] <= 5
+
+
 def test_bad_settings_and_modules_are_refused() -> None:
     with pytest.raises(ValueError, match="expected every to be at least 1, got 0"):
         MemoryLog(every=0)
 
-    class At2:
-        global_step, is_global_zero = 2, True
-
-    with pytest.raises(TypeError, match="expected a SequenceModule and its batches, got LightningModule"):
-        MemoryLog(every=1).on_train_batch_end(At2(), LightningModule(), None, None, 0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a SequenceModule, got LightningModule"):
+        MemoryLog().on_fit_start(Trainer(logger=False, enable_checkpointing=False), LightningModule())

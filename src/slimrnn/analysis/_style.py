@@ -43,7 +43,7 @@ header { margin-bottom: 1.2rem; }
 .hint .mark { color: var(--c4); }
 .advice::before { content: "→ "; color: var(--grey); }
 .reason { color: var(--grey); font-size: .9rem; }
-.figures { columns: 2 25rem; column-gap: 1rem; }
+.figures { columns: 2 25rem; column-gap: 1rem; margin-bottom: 1rem; }
 figure { margin: 0 0 1rem; padding: .9rem .9rem 1rem; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; }
 figure svg text { font-family: inherit !important; }

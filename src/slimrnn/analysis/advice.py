@@ -14,7 +14,7 @@ import numpy as np
 from slimrnn.analysis.finding import Finding, Severity
 from slimrnn.analysis.gates import GateActivity
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.phrases import percent, steps, tenfold
+from slimrnn.analysis.phrases import from_unitary, percent, steps, tenfold
 
 SEVERITIES: tuple[Severity, ...] = ("problem", "hint", "fine")
 
@@ -33,6 +33,9 @@ SINGULAR = 1e6  # condition number of a net without gates above which a directio
 EMPTY = 0.1  # memory capacity below this share of the outputs: a hint
 WASTEFUL = 256  # units from which a dense matrix is a hint
 
+TO_CALM = (
+    "clip gradients (clip_norm), and begin with smaller recurrent weights or a unitary structure, which keeps norms."
+)
 BIAS = {"gru": "update_bias", "lstm": "forget_bias"}
 
 
@@ -47,6 +50,11 @@ def findings(layer: LayerDiagnosis) -> list[Finding]:
 
 def _about_reach(layer: LayerDiagnosis) -> Iterator[Finding]:
     reach = layer.reach
+    if layer.overflows:
+        seen = f"states do not stay finite on these data; spectral radius {layer.candidate.spectral_radius:.3g}"
+        yield Finding(
+            "problem", layer.name, seen, TO_CALM, "a state without bounds that is multiplied by more than one"
+        )
     if reach is None:
         return
     longest, factor, memory = int(reach.lags[-1]), reach.per_step(), reach.memory_length(REMEMBERED)
@@ -57,8 +65,7 @@ def _about_reach(layer: LayerDiagnosis) -> Iterator[Finding]:
             "problem" if grown > EXPLODED else "hint",
             layer.name,
             f"{_radius(layer, factor)}gradients grow {tenfold(factor)}, {_times(grown)} over {steps(longest)}",
-            "clip gradients (clip_norm); begin with smaller recurrent weights, or with a unitary structure, which can "
-            "do neither.",
+            TO_CALM,
             "lecture: the gradient is a product of Jacobians, and explodes where their norms stay above one",
         )
     elif memory < MEDIUM_MEMORY * layer.steps and memory <= longest:
@@ -97,48 +104,34 @@ def _to_remember_longer(layer: LayerDiagnosis) -> str:
         return f"use {unitary}, a GRU or LSTM with a high bias of its gate, leaky units, or a skip through time."
     bias = math.log(max(layer.steps, 3) - 1)
     return (
-        f"raise {BIAS[kind]}: ln({layer.steps} − 1) = {bias:.1f} makes units that forget in {layer.steps} steps; or "
+        f"raise {_bias(layer)}: ln({layer.steps} − 1) = {bias:.1f} makes units that forget in {layer.steps} steps; or "
         f"use {unitary}."
     )
+
+
+def _bias(layer: LayerDiagnosis) -> str:
+    """The option of ours that begins with open gates, or what it sets."""
+    gate = BIAS[layer.view.kind]
+    return f"the bias of the {gate.removesuffix('_bias')} gates" if layer.view.of_torch else gate
 
 
 def _times(factor: float) -> str:
     return f"{factor:.3g}-fold" if factor < 1e6 else f"10^{math.log10(factor):.0f}-fold"
 
 
-# --- matrices ---------------------------------------------------------------------------------------------
-
-
 def _about_matrix(layer: LayerDiagnosis) -> Iterator[Finding]:
     matrix = layer.candidate
-    radius, drift = matrix.spectral_radius, matrix.unitarity_drift
     if layer.view.kind != "rnn":
         return
-    if drift < NEARLY_UNITARY:
-        if drift > DRIFTED:
-            yield Finding(
-                "hint",
-                layer.name,
-                f"the recurrent matrix is nearly unitary, but off by {drift:.2g}: singular values from "
-                f"{matrix.smallest_singular_value:.3g} to {matrix.spectral_norm:.3g}",
-                "raise the penalty (--optim.penalty), or train less fast (--optim.recurrent-rate).",
-                "KRU paper, eq. 7: a soft constraint holds the factors near the unitary ones, so that norms stay",
-            )
-        else:
-            yield Finding(
-                "fine",
-                layer.name,
-                f"the recurrent matrix is unitary up to {drift:.2g}",
-                "",
-                "its powers keep norms, so only the nonlinearity can make gradients vanish",
-            )
+    if matrix.unitarity_drift < NEARLY_UNITARY:
+        yield _about_unitary(layer)
         return
     if matrix.spectral_norm < 1:
         yield Finding(
             "problem" if matrix.steps_per_tenfold < SHORT_MEMORY * layer.steps or not layer.steps else "hint",
             layer.name,
-            f"spectral radius {radius:.3g} and norm {matrix.spectral_norm:.3g}: gradients fall at least tenfold every "
-            f"{steps(_tenfold_of(matrix.spectral_norm))}",
+            f"spectral radius {matrix.spectral_radius:.3g} and norm {matrix.spectral_norm:.3g}: gradients fall at "
+            f"least tenfold every {steps(_tenfold_of(matrix.spectral_norm))}",
             _to_remember_longer(layer),
             "prop. 1.1: norms multiply and the slope of the nonlinearity is at most one, whatever the input",
         )
@@ -152,18 +145,32 @@ def _about_matrix(layer: LayerDiagnosis) -> Iterator[Finding]:
         )
 
 
+def _about_unitary(layer: LayerDiagnosis) -> Finding:
+    matrix, drift = layer.candidate, layer.candidate.unitarity_drift
+    if drift <= DRIFTED:
+        seen = f"the recurrent matrix is {from_unitary(drift)}"
+        return Finding(
+            "fine", layer.name, seen, "", "its powers keep norms, so only the nonlinearity can make gradients vanish"
+        )
+    return Finding(
+        "hint",
+        layer.name,
+        f"the recurrent matrix is nearly unitary, but off by {drift:.2g}: singular values from "
+        f"{matrix.smallest_singular_value:.3g} to {matrix.spectral_norm:.3g}",
+        "raise the penalty (--optim.penalty), or train it at a lower rate (--optim.recurrent-rate).",
+        "KRU paper, eq. 7: a soft constraint holds the factors near the unitary ones, so that norms stay",
+    )
+
+
 def _tenfold_of(factor: float) -> float:
     return math.log(10) / -math.log(factor) if 0 < factor < 1 else 0.0
-
-
-# --- theory -----------------------------------------------------------------------------------------------
 
 
 def _about_range(layer: LayerDiagnosis) -> Iterator[Finding]:
     verdict = layer.memory_range
     if verdict is None:
         return
-    source = "props. 1.1 and 1.2" if layer.view.kind == "rnn" else "theorem 1.1"
+    source, says = ("props. 1.1 and 1.2", "say") if layer.view.kind == "rnn" else ("theorem 1.1", "says")
     seen = f"a small change of the state is multiplied by {verdict.decay:.4g} per step"
     if not verdict.short_range:
         yield Finding(
@@ -173,7 +180,7 @@ def _about_range(layer: LayerDiagnosis) -> Iterator[Finding]:
         yield Finding(
             "hint",
             layer.name,
-            f"short-range, as {source} says: {seen}, and all conditions of the theorem hold",
+            f"short-range, as {source} {says}: {seen}, and all conditions of the theorem hold",
             "where dependence has no scale, as in text or clicks, take a larger state with a structure, whose "
             "information grows with the number of units (prop. 1.4).",
             f"{source}: the correlations of the state fall exponentially, so their sum is finite",
@@ -187,9 +194,6 @@ def _about_range(layer: LayerDiagnosis) -> Iterator[Finding]:
             "",
             f"not all conditions of {source} are met ({unmet}), so nothing forces it to be",
         )
-
-
-# --- gates ------------------------------------------------------------------------------------------------
 
 
 def _about_gates(layer: LayerDiagnosis) -> Iterator[Finding]:
@@ -225,7 +229,7 @@ def _about_carrying(layer: LayerDiagnosis, gate: GateActivity) -> Iterator[Findi
             layer.name,
             f"{gate.name} gates are closed (below 0.1) {percent(gate.low)} of the time; half of the units forget "
             f"within {middle}",
-            f"raise {BIAS.get(layer.view.kind, 'the bias')}.",
+            f"raise {_bias(layer)}.",
             "a closed gate throws the state away",
         )
     elif gate.high > OPEN:
@@ -252,9 +256,6 @@ def _about_units_off(layer: LayerDiagnosis, gate: GateActivity) -> Iterator[Find
         )
 
 
-# --- data -------------------------------------------------------------------------------------------------
-
-
 def _about_dependence(layer: LayerDiagnosis) -> Iterator[Finding]:
     verdict = layer.convergence
     if verdict is not None:
@@ -268,13 +269,12 @@ def _about_dependence(layer: LayerDiagnosis) -> Iterator[Finding]:
 
 
 def _about_capacity(layer: LayerDiagnosis) -> Iterator[Finding]:
-    capacity = layer.capacity
-    if capacity is not None and layer.remembered < EMPTY * capacity.features:
+    if layer.capacity is not None and layer.remembered < EMPTY * layer.most_remembered:
         yield Finding(
             "hint",
             layer.name,
             f"of random inputs, the outputs tell {layer.remembered:.3g} numbers of the past, and could tell "
-            f"{capacity.features}",
+            f"{layer.most_remembered}",
             "if the task needs exact recall, use a unitary structure with an identity or modReLU nonlinearity.",
             "memory capacity: a linear net that is orthogonal holds as many numbers as it has units",
         )

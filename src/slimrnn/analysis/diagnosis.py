@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,10 @@ from torch import Tensor, nn
 from slimrnn.analysis import advice
 from slimrnn.analysis.effort import QUICK, THOROUGH
 from slimrnn.analysis.finding import Finding
+from slimrnn.analysis.layer_calls import layer_calls
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.layer_inputs import LayerInput, layer_inputs
-from slimrnn.analysis.layers import LayerView, find_layers, recurrent_modules
+from slimrnn.analysis.layer_inputs import LayerInput
+from slimrnn.analysis.layers import find_layers, recurrent_modules
 from slimrnn.analysis.measuring import chosen_sequences, measure_layers
 from slimrnn.analysis.structure import layer_costs
 from slimrnn.analysis.words import in_words
@@ -50,35 +50,23 @@ def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any
     views = find_layers(model)
     _check_weights(model)
     effort = THOROUGH if thorough else QUICK
-    with torch.random.fork_rng():
-        given, missing = _given(model, views, args, kwargs)
+    calls: dict[str, list[LayerInput]] = {}
+    if args or kwargs:
+        with torch.random.fork_rng():
+            calls = layer_calls(model, *args, **kwargs)
     found: list[LayerDiagnosis] = []
     costs = {cost.layer: cost for cost in layer_costs(model)}
     for owner in dict.fromkeys(view.owner for view in views):
         own = [view for view in views if view.owner == owner]
-        one = given.get(owner)
-        if one is not None:
-            _check_input(own[0].name, one.x)
-            one = chosen_sequences(own[0], one, effort.sequences)
-        missing = missing or "it needs a layer that reads whole sequences, an RNN, GRU or LSTM"
-        found += measure_layers(own, [costs[view.name] for view in own], one, effort, missing)
+        heard, given = calls.get(owner, []), None
+        if len(heard) == 1:
+            _check_input(own[0].name, heard[0].x)
+            given = chosen_sequences(own[0], heard[0], effort.sequences)
+        missing = "it needs data: diagnose(model, batch)"
+        if args or kwargs:
+            missing = f"it needs one call of an RNN, GRU or LSTM, with a whole sequence, got {len(heard)}"
+        found += measure_layers(own, [costs[view.name] for view in own], given, effort, missing)
     return Diagnosis(type(model).__name__, tuple(found))
-
-
-def _given(
-    model: nn.Module, views: Sequence[LayerView], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[dict[str, LayerInput], str]:
-    """What the layers read, by owner, or why it is not known."""
-    if not args and not kwargs:
-        return {}, "it needs data: diagnose(model, batch)"
-    if all(view.stack is None for view in views):
-        return {}, ""
-    try:
-        return layer_inputs(model, *args, **kwargs), ""
-    except ValueError as error:
-        if not str(error).startswith("expected one call of"):
-            raise
-        return {}, str(error)
 
 
 def _check_weights(model: nn.Module) -> None:

@@ -59,6 +59,7 @@ def reach_figure(shown: Sequence[Shown], name: str) -> Picture | None:
     draw_level(axes, math.log10(REMEMBERED), f"{REMEMBERED:.0%}")
     lowest = max(min(lowest, math.log10(REMEMBERED)) - 0.3, LOWEST_POWER)
     axes.set_ylim(lowest, -lowest / 20)
+    axes.locator_params(axis="y", integer=True)
     axes.yaxis.set_major_formatter(lambda value, _: _power(value))
     draw_legend(axes)
     caption = " ".join(f"{_prefix(one)}{_reach_in_words(one.layer)}" for one, _ in curves)
@@ -191,8 +192,9 @@ def dependence_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         return None
     figure, below = new_axes("steps apart", "sum")
     figure.set_size_inches(SIZE[0], 4.4)
-    below.set_subplotspec(figure.add_gridspec(2, 1)[1])
-    above = figure.add_subplot(figure.axes[0].get_gridspec()[0], sharex=below)
+    grid = figure.add_gridspec(2, 1)
+    below.set_subplotspec(grid[1])
+    above = figure.add_subplot(grid[0], sharex=below)
     set_style(above, "", "norm of correlation")
     above.tick_params(labelbottom=False)
     figure.align_ylabels()
@@ -226,7 +228,9 @@ def capacity_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         r2 = found.r2.mean(1).clip(0)
         axes.plot(np.arange(len(r2)), r2, color=one.color, linewidth=2.2, label=one.label or None)
         axes.fill_between(np.arange(len(r2)), r2, color=one.color, alpha=0.12, linewidth=0)
-        told.append(f"{_prefix(one)}{one.layer.remembered:.3g} of at most {found.features} numbers of the past.")
+        told.append(
+            f"{_prefix(one)}{one.layer.remembered:.3g} of at most {one.layer.most_remembered} numbers of the past."
+        )
     if not told:
         return None
     axes.set_ylim(0, 1.03)

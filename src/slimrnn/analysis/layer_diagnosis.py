@@ -40,6 +40,7 @@ class LayerDiagnosis:
     convergence: Convergence | None = None
     long_memory: LongMemory | None = None
     capacity: Capacity | None = None  # of the outputs of all layers up to this one; only of the last one
+    overflows: bool = False  # the states did not stay finite
     left_out: dict[str, str] = field(default_factory=dict)  # by measure
 
     @property
@@ -80,8 +81,19 @@ class LayerDiagnosis:
         symbols times m − 1. NaN where it was not measured."""
         if self.capacity is None:
             return math.nan
-        directions = 1 if self.capacity.accuracy is None else self.capacity.total / self.capacity.r2.sum()
-        return float(self.capacity.r2.clip(0).sum() * directions)
+        return float(self.capacity.r2.clip(0).sum()) * self._directions
+
+    @property
+    def most_remembered(self) -> int:
+        """What that can be at most: the outputs, or the numbers that went in."""
+        assert self.capacity is not None
+        return min(self.capacity.features, self.capacity.r2.size * self._directions)
+
+    @property
+    def _directions(self) -> int:
+        """In which an input varies, for each column of r²."""
+        symbols = self.capacity is not None and self.capacity.accuracy is not None
+        return self.view.stack.input_size - 1 if symbols and self.view.stack is not None else 1
 
     @property
     def kept_at_the_end(self) -> float:

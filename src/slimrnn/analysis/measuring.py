@@ -31,6 +31,7 @@ from slimrnn.analysis.structure import LayerCost
 from slimrnn.analysis.theory import SHORTEST, memory_range
 
 WARM_UP = 0.25  # of a sequence, left out where states have to be stationary
+RESTING = 1e-6  # a step smaller than this share of the whole way is none
 CAPACITY_LAGS = 100  # at most; the sequences are twice as long
 NEEDS_DATA = ("reach", "gates", "memory range", "dependence")
 
@@ -43,7 +44,10 @@ def measure_layers(
     stack = views[0].stack
     if given is None or stack is None:
         return [replace(one, left_out=dict.fromkeys(NEEDS_DATA, missing)) for one in found]
-    gates = measure_gates(stack, given.x, given.lengths, given.hx)
+    try:
+        gates = measure_gates(stack, given.x, given.lengths, given.hx)
+    except ValueError as error:  # the inputs are finite, but the states are not
+        return [replace(one, overflows=True, left_out=dict.fromkeys(NEEDS_DATA, str(error))) for one in found]
     steps, sequences, shortest = _size(views[0], given)
     for place, view in enumerate(views):
         left_out: dict[str, str] = {}
@@ -133,6 +137,9 @@ def _dependence(
         return {}
     series = series[:, moving]
     series = series[:, np.linspace(0, series.shape[1] - 1, min(series.shape[1], effort.series)).astype(int)]
+    if np.median(np.abs(np.diff(series, axis=0)).max(1)) < RESTING * np.ptp(series, axis=0).max():
+        left_out["dependence"] = "it needs states that vary all the time, got ones that rest more often than not"
+        return {}
     return {
         "autocorrelation": autocorrelation_norms(series, resamples=effort.bootstraps),
         "convergence": convergence(series),

@@ -24,3 +24,8 @@ def tenfold(factor: float) -> str:
     if factor == 0:
         return "to nothing in one step"
     return f"tenfold every {steps(math.log(10) / abs(math.log(factor)))}"
+
+
+def from_unitary(drift: float) -> str:
+    """ "0.26 from unitary"; what rounding may be is not told in digits."""
+    return "unitary up to rounding" if drift < 1e-5 else f"{drift:.2g} from unitary"

@@ -11,7 +11,7 @@ import numpy as np
 from slimrnn.analysis.advice import REMEMBERED
 from slimrnn.analysis.finding import Finding
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.phrases import percent, steps, tenfold
+from slimrnn.analysis.phrases import from_unitary, percent, steps, tenfold
 
 MARKS = {"problem": "!!", "hint": " !", "fine": "ok"}
 WIDTH = 100
@@ -92,7 +92,7 @@ def measured(layer: LayerDiagnosis) -> Iterator[tuple[str, str]]:
     yield (
         "spectrum",
         f"{gate_name(matrix.gate)} matrix: radius {matrix.spectral_radius:.4g}, norm {matrix.spectral_norm:.4g}, "
-        f"condition {matrix.condition_number:.3g}, {matrix.unitarity_drift:.2g} from unitary",
+        f"condition {matrix.condition_number:.3g}, {from_unitary(matrix.unitarity_drift)}",
     )
     if layer.gates:
         yield "gates", _gates(layer)
@@ -102,8 +102,7 @@ def measured(layer: LayerDiagnosis) -> Iterator[tuple[str, str]]:
         one = layer.long_memory.pooled
         yield "long memory", f"d = {float(one.d):.2f} ({float(one.low):.2f} to {float(one.high):.2f}), {one.method}"
     if layer.capacity is not None:
-        found = layer.capacity
-        yield "capacity", f"{layer.remembered:.3g} past numbers of at most {found.features}, from random inputs"
+        yield "capacity", f"{layer.remembered:.3g} past numbers of at most {layer.most_remembered}, from random inputs"
     cost = layer.cost
     yield (
         "cost",

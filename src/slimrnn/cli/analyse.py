@@ -15,10 +15,10 @@ from tyro.conf import Positional
 
 from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
-from slimrnn.sequence import EncoderDecoder
 from slimrnn.tasks import config_from_dict
 from slimrnn.training.config import Config
 from slimrnn.training.errors import CheckpointError
+from slimrnn.training.reading import reader
 from slimrnn.training.task import Batch
 
 if TYPE_CHECKING:
@@ -94,10 +94,9 @@ def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
 
     model = _net(path, config)
     batch = _batch(config, options)
+    reads, given = reader(model, batch.inputs, batch.lengths)
     with refusing(ValueError):
-        if isinstance(model, EncoderDecoder):
-            return diagnose(model.encoder, batch.inputs, batch.lengths, thorough=options.thorough)
-        return diagnose(model, batch.inputs, None, batch.lengths, thorough=options.thorough)
+        return diagnose(reads, *given, thorough=options.thorough)
 
 
 def _directory(path: Path) -> Path:

@@ -83,9 +83,7 @@ def load(directory: Path) -> tuple[RecommendTask, RecommenderModel]:
     if int(weights["catalogue"]) != config.task.log.catalogue:
         known, found = len(weights["bias"]), config.task.output_size
         raise UsageError(
-        raise UsageError(
             f"expected the log that the net was trained on, with {known:,} items, got another, with {found:,}"
-        )
         )
     model = build_model(config)
     assert isinstance(model, RecommenderModel)  # what the task makes

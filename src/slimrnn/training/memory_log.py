@@ -9,12 +9,13 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
 
 from slimrnn._checks import check_count
-from slimrnn.analysis.layer_inputs import layer_inputs
+from slimrnn.analysis.layer_calls import layer_calls
 from slimrnn.analysis.layers import find_layers
 from slimrnn.analysis.measuring import chosen_sequences
 from slimrnn.analysis.spectrum import spectra
 from slimrnn.analysis.state_reach import state_reach
 from slimrnn.training.module import SequenceModule
+from slimrnn.training.reading import reader
 from slimrnn.training.task import Batch
 
 
@@ -33,33 +34,44 @@ class MemoryLog(Callback):
             check_count(name, value)
         self.every, self.sequences, self.steps, self.probes = every, sequences, steps, probes
 
+    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
+        if not isinstance(module, SequenceModule):
+            raise TypeError(f"expected a SequenceModule, got {type(module).__name__}")
+        find_layers(module.model)
+
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         update = trainer.global_step
         if update % self.every or not trainer.is_global_zero:
             return
-        if not isinstance(module, SequenceModule) or not isinstance(batch, Batch):
-            raise TypeError(f"expected a SequenceModule and its batches, got {type(module).__name__}")
-        with torch.random.fork_rng():
-            measured = self.measure(module.model, batch.inputs, batch.lengths)
+        assert isinstance(module, SequenceModule)
+        assert isinstance(batch, Batch)
+        try:
+            with torch.random.fork_rng():
+                measured = self.measure(module.model, batch.inputs, batch.lengths)
+        except ValueError as error:  # weights or states that are not finite, from which the module may recover
+            module.say(f"no memory is logged after update {update:,}: {error}")
+            return
         for logger in trainer.loggers:
             logger.log_metrics(measured, step=update)
 
     def measure(self, model: nn.Module, inputs: Tensor, lengths: Tensor | None = None) -> dict[str, float]:
-        """What is logged, of a net that is called as model(inputs, None, lengths)."""
-        views = find_layers(model)
+        """What is logged, of a task's net. A layer that it calls step by step has radii only, and of an encoder-decoder
+        the encoder is looked at."""
+        inputs = inputs[: self.steps, : self.sequences]
+        lengths = None if lengths is None else lengths[: self.sequences].clamp_max(len(inputs))
+        reads, given = reader(model, inputs, lengths)
+        views, calls = find_layers(reads), layer_calls(reads, *given)
         found = {
             f"memory/{one.layer}/radius/{one.gate}": one.spectral_radius for view in views for one in spectra(view)
         }
-        inputs = inputs[: self.steps, : self.sequences]
-        lengths = None if lengths is None else lengths[: self.sequences].clamp_max(len(inputs))
-        given = layer_inputs(model, inputs, None, lengths)
         for view in views:
-            own = chosen_sequences(view, given[view.owner], self.sequences)
-            reach = state_reach(
-                view, own.x, own.hx, lengths=own.lengths, probes=self.probes, lags=len(inputs), spectral=False
-            )
+            heard = calls.get(view.owner, [])
+            if len(heard) != 1:
+                continue
+            own = chosen_sequences(view, heard[0], self.sequences)
+            reach = state_reach(view, own.x, own.hx, lengths=own.lengths, probes=self.probes, spectral=False)
             found[f"memory/{view.name}/length"] = min(reach.memory_length(), float(reach.lags[-1]))
             found[f"memory/{view.name}/per_step"] = reach.per_step()
         return found
