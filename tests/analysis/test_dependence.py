@@ -149,3 +149,11 @@ def test_a_lag_is_a_whole_number() -> None:
     call: Callable[..., object] = autocorrelation_norms
     with pytest.raises(TypeError):
         call(X, 2.5)
+
+
+def test_a_series_that_rests_is_explained() -> None:
+    series = np.zeros(400)
+    series[:3] = [1.0, -1.0, 0.5]
+    with pytest.raises(ValueError, match="expected a series that varies throughout"):
+        autocorrelation_norms(series, lags=4)
+    assert np.isfinite(autocorrelation_norms(series, lags=4, resamples=0).norms).all()

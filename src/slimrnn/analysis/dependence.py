@@ -91,7 +91,13 @@ def autocorrelation_norms(
 def _correlations(series: Array, weights: Array, lags: int) -> Array:
     """(lags + 1, d, d): entry i, j at k is the weighted correlation of component i with component j, k steps later."""
     centred = series - np.average(series, axis=0, weights=weights)
-    centred = centred / np.sqrt(weights @ centred**2)
+    squares = weights @ centred**2
+    if not np.all(squares > 0):
+        raise ValueError(
+            "expected a series that varies throughout, got one that stands still for so long that a resample of blocks "
+            "has no variance: leave such steps out, take longer blocks, or resamples=0"
+        )
+    centred = centred / np.sqrt(squares)
     earlier = weights[:, None] * centred
     steps, width = series.shape
     if width > 1 and lags <= FEW_LAGS:  # matrix products are quicker

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from slimrnn.analysis import advice
 from slimrnn.analysis.effort import QUICK, THOROUGH
 from slimrnn.analysis.finding import Finding
-from slimrnn.analysis.layer_calls import layer_calls
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.layer_inputs import LayerInput
+from slimrnn.analysis.layer_inputs import LayerInput, layer_calls
 from slimrnn.analysis.layers import find_layers, recurrent_modules
 from slimrnn.analysis.measuring import chosen_sequences, measure_layers
 from slimrnn.analysis.structure import layer_costs

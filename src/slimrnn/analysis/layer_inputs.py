@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
+from slimrnn.analysis._trajectory import evaluating
 from slimrnn.analysis.layers import recurrent_modules
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.stack import States
@@ -29,29 +30,32 @@ def layer_inputs(model: nn.Module, *args: Any, **kwargs: Any) -> dict[str, Layer
 
     The model runs once, in eval mode and without gradients. A layer that it calls more than once, such as one step at a
     time, or not at all, has no sequence to show: ValueError."""
-    found = recurrent_modules(model)
-    owners = {name: module for name, module in found if isinstance(module, RecurrentStack | nn.RNNBase)}
-    if not owners:
+    calls = layer_calls(model, *args, **kwargs)
+    if not calls:
         raise ValueError(f"expected a model with an RNN, GRU or LSTM, got {type(model).__name__} without one")
-    calls: dict[str, list[LayerInput]] = {name: [] for name in owners}
-    modes = {module: module.training for module in model.modules()}
-    hooks = [
-        module.register_forward_pre_hook(_listener(module, calls[name]), with_kwargs=True)
-        for name, module in owners.items()
-    ]
-    try:
-        with torch.no_grad():
-            model.eval()(*args, **kwargs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, training in modes.items():
-            module.training = training
     for name, seen in calls.items():
         if len(seen) != 1:
             which = name or type(model).__name__
             raise ValueError(f"expected one call of {which}, with a whole sequence, got {len(seen)}")
     return {name: seen[0] for name, seen in calls.items()}
+
+
+def layer_calls(model: nn.Module, *args: Any, **kwargs: Any) -> dict[str, list[LayerInput]]:
+    """All calls of each: none, one with a sequence, or one for each step."""
+    found = recurrent_modules(model)
+    owners = {name: module for name, module in found if isinstance(module, RecurrentStack | nn.RNNBase)}
+    calls: dict[str, list[LayerInput]] = {name: [] for name in owners}
+    hooks = [
+        module.register_forward_pre_hook(_listener(module, calls[name]), with_kwargs=True)
+        for name, module in owners.items()
+    ]
+    try:
+        with evaluating(model), torch.no_grad():
+            model(*args, **kwargs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return calls
 
 
 def _listener(module: nn.Module, calls: list[LayerInput]) -> Callable[..., None]:

@@ -9,7 +9,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
 
 from slimrnn._checks import check_count
-from slimrnn.analysis.layer_calls import layer_calls
+from slimrnn.analysis.layer_inputs import layer_calls
 from slimrnn.analysis.layers import find_layers
 from slimrnn.analysis.measuring import chosen_sequences
 from slimrnn.analysis.spectrum import spectra
