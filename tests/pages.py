@@ -1,8 +1,9 @@
-"""Runs the examples of a page of the documentation."""
+"""Runs the examples of a page of the documentation, and the script of its figures."""
 
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,15 @@ def check_examples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for code, printed in found:
         exec(compile(code, page, "exec", dont_inherit=True), namespace)
         assert capsys.readouterr().out == printed
+
+
+def check_figures(page: str, script: str, directory: Path, most_bytes: int = 60_000) -> None:
+    """The script makes the figures that the page shows, and those that lie beside it are there and small."""
+    figures = DOCS / "figures"
+    runpy.run_path(str(figures / script))["main"](directory)
+    shown = re.findall(r"!\[.+\]\(figures/(.+)\)", (DOCS / page).read_text())
+    assert sorted(shown) == sorted(path.name for path in directory.iterdir())
+    for name in shown:
+        for figure in (directory / name, figures / name):
+            assert figure.read_bytes().startswith(b"\x89PNG")
+            assert figure.stat().st_size < most_bytes

@@ -3,14 +3,13 @@ given."""
 
 from __future__ import annotations
 
-import runpy
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from figure_style import LEGEND, save, styled, two_panels
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -24,10 +23,6 @@ from slimrnn.layers import RecurrentStack
 
 Array = NDArray[np.float64]
 
-STYLE: dict[str, Any] = runpy.run_path(str(Path(__file__).with_name("bptt.py")))
-two_panels: Callable[..., tuple[Figure, tuple[Axes, Axes]]] = STYLE["two_panels"]
-styled, save = STYLE["styled"], STYLE["save"]
-LEGEND: dict[str, Any] = STYLE["LEGEND"]
 BLUE, RED, GREEN = COLORS[:3]
 DARK = COLORS[-1]
 UNITS, INPUTS = 32, 8

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import runpy
 from pathlib import Path
 
 import pytest
 
-from pages import DOCS, check_examples
-
-PAGE, FIGURES = DOCS / "bptt.md", DOCS / "figures"
+from pages import check_examples, check_figures
 
 
 def test_the_examples_print_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
@@ -18,10 +14,4 @@ def test_the_examples_print_what_they_say(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_script_makes_the_figures_of_the_page(tmp_path: Path) -> None:
-    runpy.run_path(str(FIGURES / "bptt.py"))["main"](tmp_path)
-    shown = re.findall(r"!\[.+\]\(figures/(.+)\)", PAGE.read_text())
-    assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
-    for name in shown:
-        for figure in (tmp_path / name, FIGURES / name):
-            assert figure.read_bytes().startswith(b"\x89PNG")
-            assert figure.stat().st_size < 60_000
+    check_figures("bptt.md", "bptt.py", tmp_path)

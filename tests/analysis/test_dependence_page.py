@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 from pathlib import Path
 
 import pytest
 
-from pages import DOCS, check_examples
+from pages import DOCS, check_examples, check_figures
 
 PAGE = "analysis-dependence.md"
 
@@ -18,13 +17,7 @@ def test_the_examples_print_what_they_say(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_script_makes_the_figures_of_the_page(tmp_path: Path) -> None:
-    runpy.run_path(str(DOCS / "figures" / "dependence.py"))["main"](tmp_path)
-    shown = re.findall(r"!\[.+\]\(figures/(.+)\)", (DOCS / PAGE).read_text())
-    assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
-    for name in shown:
-        for figure in (tmp_path / name, DOCS / "figures" / name):
-            assert figure.read_bytes().startswith(b"\x89PNG")
-            assert figure.stat().st_size < 60_000
+    check_figures("analysis-dependence.md", "dependence.py", tmp_path)
 
 
 def test_the_script_makes_the_tables_of_the_page() -> None:

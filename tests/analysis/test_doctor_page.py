@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 
 import pytest
 
-from pages import DOCS, check_examples
+from pages import DOCS, check_examples, check_figures
 from slimrnn.analysis import advice
 
-PAGE, FIGURES = DOCS / "doctor.md", DOCS / "figures"
+PAGE = DOCS / "doctor.md"
 
 
 def test_the_examples_print_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,10 +23,4 @@ def test_the_page_has_every_threshold() -> None:
 
 
 def test_the_script_makes_the_figures_of_the_page(tmp_path: Path) -> None:
-    runpy.run_path(str(FIGURES / "doctor.py"))["main"](tmp_path)
-    shown = re.findall(r"!\[.+\]\(figures/(.+)\)", PAGE.read_text())
-    assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
-    for name in shown:
-        for figure in (tmp_path / name, FIGURES / name):
-            assert figure.read_bytes().startswith(b"\x89PNG")
-            assert figure.stat().st_size < 80_000
+    check_figures("doctor.md", "doctor.py", tmp_path, 80_000)
