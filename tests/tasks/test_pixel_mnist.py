@@ -100,6 +100,15 @@ def test_evaluations_take_no_more_images_than_there_are() -> None:
 
 
 @needs_data
+def test_a_part_of_a_set_is_evenly_spread_over_it() -> None:
+    """The first half of the test file is harder than the second."""
+    batches = EvaluationBatches(Config(PLAIN, ModelConfig("gru", 4)), "test", 2_500)
+    assert np.array_equal(
+        np.sort(np.concatenate([indices for indices, _, _ in batches.batches])), np.arange(0, 10_000, 4)
+    )
+
+
+@needs_data
 def test_a_tiny_net_trains(tmp_path: Path) -> None:
     config = Config(
         PERMUTED,
@@ -152,7 +161,7 @@ def test_nets_have_the_papers_sizes(name: str, total: int, recurrent: int) -> No
 
 def test_every_row_of_the_papers_is_there() -> None:
     rows = {row.name: row for row in PixelMnistTask.papers()}
-    assert len(rows) == 14
+    assert len(rows) == 16
     for name, row in rows.items():
         assert row.config.task == (PERMUTED if name.startswith("permuted") else PLAIN)
         assert config_from_dict(config_to_dict(row.config)) == row.config

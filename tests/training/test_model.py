@@ -22,6 +22,7 @@ NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({"structure": "kronecker", "delays": (1, 2)}, Kronecker([2, 2])),
     ({"structure": "full-unitary"}, FullUnitary()),
     ({"structure": "unitary-product"}, UnitaryProduct()),
+    ({"structure": "slimrnn.structures:Dense + diagonal"}, Dense() + Diagonal()),  # any module's
 ]
 
 
@@ -34,6 +35,9 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"structure": "low-rnk"}, "got 'low-rnk'; did you mean 'low-rank'"),
     ({"structure": "dense+"}, "expected structure from .* got ''"),
     ({"input_structure": "sparse"}, "expected input_structure from"),
+    ({"structure": "no.such.module:Dense"}, "expected structure to be a structure that can be imported, got 'no.such"),
+    ({"structure": "slimrnn.structures:LowRank"}, "that can be imported, .* missing 1 required .* 'rank'"),
+    ({"structure": "os:getcwd"}, "expected structure to be a structure, got builtin_function"),
     ({"structure": "low-rank"}, "expected rank with structure low-rank, got none"),
     ({"structure": "low-rank", "rank": 9}, "expected a rank of at most 8 .* got 9"),
     ({"structure": "block-diagonal"}, "expected blocks with structure block-diagonal"),

@@ -19,7 +19,7 @@ class ModelConfig:
     """units of each layer"""
     structure: str = "dense"
     """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, full-unitary, unitary-product,
-    or a sum such as low-rank+diagonal"""
+    or a sum such as low-rank+diagonal; module:name is one of your own"""
     rank: int | None = None
     """low-rank: numbers that a gate's matrix passes through"""
     tied: bool = False

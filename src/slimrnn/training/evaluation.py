@@ -18,15 +18,15 @@ FEW = 64  # with less, long sequences are rather cut, where truncated backpropag
 
 
 class EvaluationBatches:
-    """The first `size` sequences of a split in large batches; process `rank` of `world` has every world-th.
+    """`size` sequences of a split in large batches; process `rank` of `world` has every world-th.
 
-    Those of similar length go together. A batch of very long sequences comes in pieces, which go on from each other."""
+    Of a set that has more they are evenly spread, since files are often sorted. Those of similar length go together. A batch of very long sequences comes in pieces, which go on from each other."""
 
     def __init__(self, config: Config, split: str, size: int, rank: int = 0, world: int = 1) -> None:
         self.samples = config.task.samples(split, config.seed)
-        if self.samples.size is not None:
-            size = min(size, self.samples.size)
-        indices = np.arange(rank, size, world, dtype=np.int64)
+        there_are = size if self.samples.size is None else self.samples.size
+        size = min(size, there_are)
+        indices = np.arange(rank, size, world, dtype=np.int64) * there_are // max(1, size)
         steps = self._steps(indices)
         longest_first = np.argsort(-steps, kind="stable")
         self.batches = list(_cut(indices[longest_first], steps[longest_first], config))

@@ -5,6 +5,7 @@ Shape suffixes: T time, B sequences of a batch, I input width, O output width, H
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
@@ -101,7 +102,9 @@ def _leak(config: ModelConfig) -> Leaky | None:
 
 
 def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
-    """The structure that a name such as "low-rank+diagonal" stands for; `which` is the field that holds the name."""
+    """The structure that a name such as "low-rank+diagonal" stands for; `which` is the field that holds the name.
+
+    "module:name" is one that a module on the path has."""
     names = [name.strip() for name in getattr(config, which).split("+")]
     total, *others = (_term(name, config, which) for name in names)
     for other in others:
@@ -144,8 +147,24 @@ def _term(name: str, config: ModelConfig, which: str) -> Structure:
             return FullUnitary()
         case "unitary-product":
             return UnitaryProduct()
+    if ":" in name:
+        return _imported(name, which)
     hint = suggestion(name, STRUCTURES)
     raise ConfigError(f"expected {which} from {', '.join(STRUCTURES)} or a sum of these, got {name!r}{hint}")
+
+
+def _imported(name: str, which: str) -> Structure:
+    """A structure of one's own: a spec, or a class of specs without arguments."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+        # No other callable: settings that come from elsewhere are to import a module at most.
+        spec = found() if isinstance(found, type) and issubclass(found, Structure) else found
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"expected {which} to be a structure that can be imported, got {name!r}: {error}") from None
+    if not isinstance(spec, Structure):
+        raise ConfigError(f"expected {which} to be a structure, got {type(spec).__name__} from {name!r}")
+    return spec
 
 
 def _needed(config: ModelConfig, option: str) -> int:

@@ -85,7 +85,7 @@ class SequenceModule(LightningModule):
         return self.evaluation_batches("valid", self.config.valid_size)
 
     def evaluation_batches(self, split: str, size: int) -> EvaluationBatches:
-        """This process's part of the first `size` sequences of a split."""
+        """This process's part of `size` sequences of a split."""
         return EvaluationBatches(self.config, split, size, self.trainer.global_rank, self.trainer.world_size)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:

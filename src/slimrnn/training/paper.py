@@ -17,16 +17,16 @@ class PaperRow:
     """
 
     name: str
-    paper: str  # which, and where in it: "KRU §4.1"
-    claim: str  # what it reports, in a line
+    paper: str  #: which, and where in it: "KRU §4.1"
+    claim: str  #: what it reports, in a line
     config: Config
     score: str = "loss"
     split: str = "test"
     bound: float | None = None
-    direction: Literal["at most", "at least"] = "at most"  # where to be
+    direction: Literal["at most", "at least"] = "at most"  #: where to be
     compared_with: str | None = None
-    curve: tuple[tuple[int, float], ...] = ()  # (updates, score) from the authors' log
-    note: str = ""  # where our settings depart from the paper's, and why
+    curve: tuple[tuple[int, float], ...] = ()  #: (updates, score) from the authors' log
+    note: str = ""  #: where our settings depart from the paper's, and why
 
     def __post_init__(self) -> None:
         if self.bound is not None and self.compared_with is not None:

@@ -17,6 +17,7 @@ from slimrnn.training.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,19 @@ def plot_curves(
     from matplotlib.figure import Figure  # takes a while, and is only needed here
 
     figure = Figure(figsize=(8, 5), dpi=160)
-    axes, scale = figure.add_subplot(), _scale(lines)
-    colors = iter(COLORS * len(lines))
+    axes = figure.add_subplot()
+    draw_curves(axes, lines, baselines, ylabel)
+    styled(axes, title, subtitle)
+    if lines:
+        axes.legend(loc="best", fontsize=11.5, frameon=False, labelcolor="linecolor", handlelength=1.5)
+    save(figure, path)
+
+
+def draw_curves(
+    axes: Axes, lines: Sequence[Line], baselines: Mapping[str, float] | None = None, ylabel: str = "loss"
+) -> None:
+    """The curves and levels alone."""
+    scale, colors = _scale(lines), iter(COLORS * len(lines))
     for line in lines:
         _draw(axes, line, line.color or next(colors))
     for name, level in (baselines or {}).items():
@@ -67,19 +79,41 @@ def plot_curves(
     axes.set_yscale(scale)
     if scale == "linear":
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 44), loc="left", fontsize=16, weight="bold", pad=30)
-    axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
     axes.set_xlabel("updates", fontsize=12)
     axes.set_ylabel(ylabel, fontsize=12)
-    if lines:
-        axes.legend(loc="best", fontsize=11.5, frameon=False, labelcolor="linecolor", handlelength=1.5)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.margins(x=0.01)
+
+
+def styled(axes: Axes, title: str, subtitle: str = "") -> None:
+    """What all pictures have in common."""
+    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 52), loc="left", fontsize=16, weight="bold", pad=30)
+    axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
     axes.tick_params(labelsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.margins(x=0.01)
     axes.set_axisbelow(True)
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
+    """What stands at the right ends of curves instead of a legend: names (a second line has details), the curves' last
+    values and their colours. Labels that would overlap are moved apart."""
+    low, high = axes.get_ylim()
+    at_end, to_points, free = axes.get_yaxis_transform(), 72 / axes.figure.dpi, -math.inf
+    for text, last, color in sorted(ends, key=lambda end: end[1]):
+        name, _, detail = text.partition("\n")
+        value = min(max(last, low), high)
+        height = axes.transData.transform((0, value))[1] * to_points
+        lift = max(0, free - height)
+        free = height + lift + (36 if detail else 18)
+        style = {"xycoords": at_end, "textcoords": "offset points", "color": color, "va": "center"}
+        axes.annotate(name, (1, value), (7, lift), fontsize=13, weight="bold", **style)
+        axes.annotate(detail, (1, value), (7, lift - 15), fontsize=11, **style)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """All of it or nothing, in the format that the name says."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], bbox_inches="tight", pad_inches=0.2)
     write_whole(path, drawn.getvalue())
@@ -117,7 +151,7 @@ def _draw_level(axes: Axes, text: str, level: float) -> None:
 
     axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--", zorder=1.5)
     place = axes.get_yaxis_transform()
-    label = axes.annotate(text, (1, level), (-4, 4), place, "offset points", color=GREY, fontsize=11, ha="right")
+    label = axes.annotate(text, (0, level), (6, -14), place, "offset points", color=GREY, fontsize=11.5)
     label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable on a curve too
 
 

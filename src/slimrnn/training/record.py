@@ -35,12 +35,12 @@ class Result:
     """What came of a run."""
 
     directory: Path
-    ended: str  # finished, target, budget, interrupted
-    updates: int  # done
-    seconds: float  # of training and evaluations on the way
-    best_update: int | None  # the best net on the validation set, ...
-    best: Scores  # ... which this is about
-    final: Scores  # of the net after the last update
+    ended: str  #: finished, target, budget, interrupted
+    updates: int  #: done in all
+    seconds: float  #: of training and evaluations on the way
+    best_update: int | None  #: after which the net was best on the validation set
+    best: Scores  #: scores of that net
+    final: Scores  #: scores of the net after the last update
     recoveries: tuple[dict[str, Any], ...] = ()
 
     def score(self, split: str = "test", name: str = "loss") -> float:

@@ -93,7 +93,7 @@ def _new_directory(config: Config) -> Path:
                 )
             config.out.mkdir(parents=True, exist_ok=True)
         return config.out
-    name = f"{config.task.name}-{config.model.cell}-{config.model.structure}"
+    name = f"{config.task.name}-{config.model.cell}-{config.model.structure}".replace(":", ".")  # module:name
     for number in itertools.count(1):
         directory = Path("runs") / f"{name}-{number}"
         with writing(directory):

@@ -25,12 +25,12 @@ Indices = NDArray[np.int64]
 class Batch:
     """Some sequences, time first, with all that scoring them needs."""
 
-    inputs: Tensor  # (T, B, I), or what else the task's net takes, time first: (T, B) symbols by number
-    targets: Tensor  # (T, B) or (T, B, O) where there is an output at every step, else (B) or (B, O)
-    weights: Tensor | None = None  # of the targets in the loss: (T, B) or (B); absent: all one
-    lengths: Tensor | None = None  # (B) steps of each sequence; absent: all T
-    first: bool = True  # the sequences begin here; else they go on from where the batch before ended
-    update: int = 0  # of training: how many came before
+    inputs: Tensor  #: (T, B, I), or what else the task's net takes, time first: (T, B) symbols by number
+    targets: Tensor  #: (T, B) or (T, B, O) where there is an output at every step, else (B) or (B, O)
+    weights: Tensor | None = None  #: of the targets in the loss: (T, B) or (B); absent: all one
+    lengths: Tensor | None = None  #: (B) steps of each sequence; absent: all T
+    first: bool = True  #: the sequences begin here; else they go on from where the batch before ended
+    update: int = 0  #: of training: how many came before
 
     def to(self, device: object) -> Batch:
         """The same on another device; lengths stay on the CPU."""
@@ -88,10 +88,10 @@ class Task(ABC):
     """A task: its options are the fields of a subclass, which `slimrnn train NAME` shows as its own."""
 
     name: ClassVar[str]
-    every_step: ClassVar[bool]  # an output at every step, or one after the last
-    monitor: ClassVar[str] = "loss"  # the score that says which net is best, ...
-    lower_is_better: ClassVar[bool] = True  # ... and in which direction
-    test_sets: ClassVar[Mapping[str, int]] = {"test": 10_000}  # beside "train" and "valid", with their default sizes
+    every_step: ClassVar[bool]  #: an output at every step, or one after the last
+    monitor: ClassVar[str] = "loss"  #: the score that says which net is best
+    lower_is_better: ClassVar[bool] = True  #: of that score
+    test_sets: ClassVar[Mapping[str, int]] = {"test": 10_000}  #: beside "train" and "valid", with their default sizes
 
     @property
     @abstractmethod
