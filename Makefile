@@ -2,12 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench sanitize clean help
+.PHONY: demo test lint docs results bench sanitize clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
-	@echo "make test    lint, types and all tests"
+	@echo "make test    lint, types, docs and all tests"
 	@echo "make lint    ruff and mypy only"
+	@echo "make docs    the documentation as HTML: build/docs/index.html"
+	@echo "make results RESULTS.md and its figures, from the runs in results/"
 	@echo "make bench   our layers and torch.nn's side by side"
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make clean   remove .venv, caches and outputs"
@@ -21,13 +23,20 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/copy_memory.py
 
-test: lint
+test: lint docs
 	$(BIN)/python -m pytest
 
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/ready
+	$(BIN)/python -m sphinx --quiet --write-all --fail-on-warning --keep-going docs build/docs
+
+results: .venv/ready
+	$(BIN)/python results/publish.py
+	$(BIN)/python docs/figures/paper_results.py
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/run.py

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from slimrnn.data.errors import DataError
 from slimrnn.data.mfcc import FEATURES, HOP, RATE, WINDOW, frames_in, mfcc
 from slimrnn.data.phones import frame_phones, read_phones
 
-WHOLE, SAMPLE = "timit", "timit_sample"
+WHOLE: Final = "timit"
+SAMPLE: Final = "timit_sample"
 # TRAIN/DR1/FCJF0/SA1.WAV, or dr1-fvmh0/sa1.wav; some copies have a RIFF file SA1.WAV.wav beside or instead.
 _PLACES = re.compile(r"(?:(?:^|/)(train|test)/dr\d/|(?:^|/)dr\d-)([^/]+)/([^/.]+)(?:\.wav)?\.(wav|phn)\Z")
 PER_SPEAKER = 10

@@ -20,7 +20,8 @@ FEW = 64  # with less, long sequences are rather cut, where truncated backpropag
 class EvaluationBatches:
     """`size` sequences of a split in large batches; process `rank` of `world` has every world-th.
 
-    Of a set that has more they are evenly spread, since files are often sorted. Those of similar length go together. A batch of very long sequences comes in pieces, which go on from each other."""
+    Of a set that has more they are evenly spread, since files are often sorted. Those of similar length go together. A
+    batch of very long sequences comes in pieces, which go on from each other."""
 
     def __init__(self, config: Config, split: str, size: int, rank: int = 0, world: int = 1) -> None:
         self.samples = config.task.samples(split, config.seed)

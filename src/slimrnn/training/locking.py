@@ -30,7 +30,7 @@ def locked(directory: Path) -> Iterator[None]:
 def is_locked(directory: Path) -> bool:
     """Whether another process holds the run."""
     try:
-        with (directory / ".lock").open("a") as file:
+        with (directory / ".lock").open("r+") as file:
             return not _take(file)
     except OSError:
         return False

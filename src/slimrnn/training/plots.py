@@ -8,7 +8,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from slimrnn._palette import COLORS, GREY, GRID, PALE
 from slimrnn.training.files import write_whole
@@ -74,8 +76,8 @@ def draw_curves(
     scale, colors = _scale(lines), iter(COLORS * len(lines))
     for line in lines:
         _draw(axes, line, line.color or next(colors))
-    for name, level in (baselines or {}).items():
-        _draw_level(axes, f"{name}: {level:.3g}", level)
+    for level in (baselines or {}).values():
+        axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--", zorder=1.5)
     axes.set_yscale(scale)
     if scale == "linear":
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
@@ -84,6 +86,8 @@ def draw_curves(
     axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.margins(x=0.01)
+    for name, level in (baselines or {}).items():
+        _label_level(axes, f"{name}: {level:.3g}", level)
 
 
 def styled(axes: Axes, title: str, subtitle: str = "") -> None:
@@ -99,15 +103,16 @@ def styled(axes: Axes, title: str, subtitle: str = "") -> None:
 def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
     """What stands at the right ends of curves instead of a legend: names (a second line has details), the curves' last
     values and their colours. Labels that would overlap are moved apart."""
-    low, high = axes.get_ylim()
+    low, high = axes.get_ylim()  # matplotlib puts off its limits, and transData with them, until somebody asks
     at_end, to_points, free = axes.get_yaxis_transform(), 72 / axes.figure.dpi, -math.inf
     for text, last, color in sorted(ends, key=lambda end: end[1]):
         name, _, detail = text.partition("\n")
         value = min(max(last, low), high)
-        height = axes.transData.transform((0, value))[1] * to_points
-        lift = max(0, free - height)
-        free = height + lift + (36 if detail else 18)
-        style = {"xycoords": at_end, "textcoords": "offset points", "color": color, "va": "center"}
+        height = (axes.transData.transform((0, value))[1] - axes.bbox.y0) * to_points
+        below = 24 if detail else 9
+        lift = max(free + below, 15 if detail else 0, height) - height  # details stay above the axis
+        free = height + lift + 9
+        style: dict[str, Any] = {"xycoords": at_end, "textcoords": "offset points", "color": color, "va": "center"}
         axes.annotate(name, (1, value), (7, lift), fontsize=13, weight="bold", **style)
         axes.annotate(detail, (1, value), (7, lift - 15), fontsize=11, **style)
 
@@ -146,13 +151,34 @@ def _draw(axes: Axes, line: Line, color: str) -> None:
         axes.plot(line.mark, value, "o", color=color, markersize=9, markeredgecolor="white", zorder=3)
 
 
-def _draw_level(axes: Axes, text: str, level: float) -> None:
+def _label_level(axes: Axes, text: str, level: float) -> None:
+    """Above or below the level, at the left, in the middle or at the right: wherever the curves leave most room."""
     from matplotlib.patheffects import withStroke
 
-    axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--", zorder=1.5)
-    place = axes.get_yaxis_transform()
-    label = axes.annotate(text, (0, level), (6, -14), place, "offset points", color=GREY, fontsize=11.5)
+    low, high = axes.get_ylim()  # matplotlib puts off its limits, and transData with them, until somebody asks
+    pixels, width = axes.figure.dpi / 72, 6.5 * len(text)  # of a point; points of the label
+    height = axes.transData.transform((0, min(max(level, low), high)))[1]
+
+    def room(place: tuple[float, float, float]) -> float:
+        x, shift, lift = place
+        left = axes.bbox.x0 + x * axes.bbox.width + shift * pixels
+        return _room(axes, left, width * pixels, height + lift * pixels)
+
+    across = ((0.0, 6.0), (0.5, -width / 2), (1.0, -width - 6))
+    x, shift, lift = max(((x, shift, lift) for x, shift in across for lift in (9.0, -10.0)), key=room)
+    at = axes.get_yaxis_transform()
+    label = axes.annotate(text, (x, level), (shift, lift), at, "offset points", color=GREY, fontsize=11, va="center")
     label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable on a curve too
+
+
+def _room(axes: Axes, left: float, width: float, height: float) -> float:
+    """How far the curves are from a label, in pixels."""
+    x = np.linspace(left, left + width, 32)
+    lines = (line for line in axes.get_lines() if line.get_transform() == axes.transData)  # not the levels
+    curves = [curve[np.isfinite(curve).all(1)] for curve in (np.asarray(line.get_xydata(), float) for line in lines)]
+    with np.errstate(divide="ignore"):  # zeros on a logarithmic axis
+        points = [axes.transData.transform(curve).T for curve in curves if len(curve)]
+    return min((float(np.abs(np.interp(x, *curve) - height).min()) for curve in points), default=0.0)
 
 
 def _scale(lines: Sequence[Line]) -> str:

@@ -1,0 +1,166 @@
+"""The figures of RESULTS.md: `python docs/figures/paper_results.py` writes them beside itself, or into a directory
+given, from the curves in results/."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from figure_style import LEGEND, save, styled
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from slimrnn._palette import COLORS, GREY
+from slimrnn.tasks import find_row
+from slimrnn.training.curve import read_curve
+
+RESULTS = Path(__file__).parents[2] / "results"
+NETS = ("KRU", "LSTM", "RNN", "fuRNN", "ueRNN", "LR-GRU")  # each has its color on all figures
+BLUE, RED, GREEN = COLORS[:3]
+
+
+def main(directory: Path = Path(__file__).parent) -> None:
+    figures = {
+        "copy": draw_copy,
+        "adding": draw_adding,
+        "memory": draw_memory,
+        "word-copy": draw_word_copy,
+        "mnist": draw_mnist,
+        "ptb": draw_ptb,
+    }
+    for name, draw in figures.items():
+        save(draw(), directory / f"results-{name}.png")
+
+
+def panels(rows: int, columns: int, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(11, height * rows), dpi=120, layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def curve(row: str, column: str, seed: int = 0) -> tuple[list[float], list[float]]:
+    """Updates and scores; nothing where there was no run."""
+    name = row if seed == 0 else f"{row}-seed-{seed}"
+    columns = read_curve(RESULTS / name / "curve.csv")
+    return columns.get("update", []), columns.get(column, [])
+
+
+def lines(axes: Axes, rows: Mapping[str, str], column: str, colors: Sequence[str] = COLORS) -> None:
+    """Curves of rows by their labels; every further seed thinner."""
+    for (label, row), color in zip(rows.items(), colors, strict=False):
+        for seed in range(3):
+            updates, scores = curve(row, column, seed)
+            if updates:
+                width, name = (1.9, label) if seed == 0 else (0.9, None)
+                axes.plot(updates, scores, color=color, linewidth=width, label=name)
+
+
+def log_of_the_authors(axes: Axes, row: str, color: str, label: str | None = "the authors") -> None:
+    updates, scores = zip(*find_row(row).curve, strict=True)
+    axes.plot(updates, scores, "o", color=color, markersize=4, label=label)
+
+
+def level(axes: Axes, value: float, text: str, place: float = 0.99) -> None:
+    axes.axhline(value, color=GREY, linewidth=1, linestyle="--", zorder=1)
+    transform = axes.get_yaxis_transform()
+    align = "right" if place > 0.5 else "left"
+    axes.annotate(text, (place, value), (0, 3), transform, "offset points", color=GREY, fontsize=9, ha=align)
+
+
+def finish(axes: Axes, title: str, subtitle: str, ylabel: str, legend: bool = True) -> None:
+    styled(axes, title, subtitle, "updates", ylabel)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlim(left=0)
+    if legend and axes.get_legend_handles_labels()[0]:
+        axes.legend(**LEGEND)
+
+
+def draw_copy() -> Figure:
+    figure, both = panels(1, 2, 4.2)
+    for axes, length in zip(both, (1000, 2000), strict=True):
+        row = find_row(f"copy-{length}-kru")
+        axes.set_yscale("log")
+        level(axes, row.config.task.baselines["memoryless"], "without memory")
+        lines(axes, {net: f"copy-{length}-{net.lower()}" for net in NETS[:5]}, "test/loss")
+        finish(axes, f"Copy, T = {length:,}", "128 units (ueRNN: 470), batches of 20", "cross-entropy (test)")
+    return figure
+
+
+def draw_adding() -> Figure:
+    figure, four = panels(2, 2, 3.8)
+    for axes, length in zip(four, (100, 200, 400, 750), strict=True):
+        axes.set_yscale("log")
+        level(axes, find_row(f"adding-{length}-kru").config.task.baselines["always 1"], "always 1", 0.01)
+        nets = {net: f"adding-{length}-{net.lower()}" for net in NETS}
+        lines(axes, nets, "half/loss")
+        if length == 750:
+            axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
+            log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
+        finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)")
+    return figure
+
+
+def draw_memory() -> Figure:
+    figure, three = panels(1, 3, 4.0)
+    tasks = {"500": "N = 500", "danihelka": "1 to 10 symbols, N = 100", "henaff": "lag 1 to 100"}
+    for axes, (task, words) in zip(three, tasks.items(), strict=True):
+        axes.set_yscale("log")
+        level(axes, 1e-3, "the paper's bound", 0.01)
+        plain = f"copy-{task}-lrd-gru"
+        lines(axes, {"as it is": plain, "weight norm": f"{plain}-wn"}, "test/loss")
+        if task == "danihelka":
+            log_of_the_authors(axes, plain, BLUE)
+        finish(axes, words, "GRU, 128 units, rank 50 + diagonal", "cross-entropy (test)")
+    return figure
+
+
+def draw_word_copy() -> Figure:
+    figure, eight = panels(2, 4, 3.2)
+    cases = [(cell, repeats) for cell in ("lstm", "gru") for repeats in (4, 8, 16, 32)]
+    for axes, (cell, repeats) in zip(eight, cases, strict=True):
+        rows = {kind: f"word-copy-{repeats}-{cell}-{kind}" for kind in ("dense", "factorized")}
+        lines(axes, rows, "test/loss", (RED, BLUE))
+        first = repeats == 4
+        finish(axes, f"{cell.upper()}, {repeats} repeats", "", "cross-entropy" if first else "", first)
+    return figure
+
+
+def draw_mnist() -> Figure:
+    figure, (left, right) = panels(1, 2, 4.4)
+    gated = {
+        "GRU 128": "gru-128",
+        "low-rank 24 + diagonal, 128": "lrd-gru-128-24",
+        "4 blocks, 256": "block-gru-256-4",
+    }
+    lines(left, {label: f"permuted-mnist-{row}" for label, row in gated.items()}, "valid/accuracy")
+    log_of_the_authors(left, "permuted-mnist-lr-gru-128-24", GREY, "low-rank 24, 128: its authors")
+    finish(left, "Permuted MNIST, GRU", "settings of the low-rank paper", "accuracy (validation)")
+    others = {"KRU 512": "kru", "KRU 512, our recipe": "kru-quick", "LSTM 128": "lstm"}
+    lines(right, {label: f"permuted-mnist-{row}" for label, row in others.items()}, "valid/accuracy")
+    level(right, 0.947, "KRU of the paper", 0.99)
+    finish(right, "Permuted MNIST, KRU and LSTM", "batches of 20; our recipe: of 50", "accuracy (validation)")
+    for axes in (left, right):
+        axes.set_ylim(0, 1)
+    return figure
+
+
+def draw_ptb() -> Figure:
+    figure, (axes,) = panels(1, 1, 4.6)
+    nets = {
+        "GRU 1000 (3.2 M parameters)": "ptb-gru-1000",
+        "low-rank 64 + diagonal, 1000 (0.59 M)": "ptb-lrd-gru-1000-64",
+        "the same, tied (0.46 M)": "ptb-lrd-gru-tied-1000-64",
+        "KRU 512 (72 recurrent parameters)": "ptb-kru",
+        "LSTM 1000, dropout (4.3 M)": "ptb-lstm-1000-dropout",
+    }
+    lines(axes, nets, "test/perplexity")
+    level(axes, 2.92, "low-rank 64 + diagonal of the paper: 2.92")
+    finish(axes, "Penn Treebank characters", "without dropout unless said", "perplexity per character (test)")
+    axes.set_ylim(2.7, 6)
+    return figure
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,169 @@
+"""What our runs of the papers' experiments say: `python results/publish.py` writes RESULTS.md and the short table of
+README.md from the runs beside this file (docs/figures/paper_results.py draws them). `--keep runs/reproduce` first
+copies the runs of a directory here: settings, scores and curves, no weights."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import mean
+
+import tyro
+from wording import FRONT, HEAD, SECTIONS, Section
+
+from slimrnn.cli.comparison import Contestant
+from slimrnn.cli.verdict import Verdict, judge, run_directory
+from slimrnn.tasks import find_row, paper_rows
+from slimrnn.training.paper import PaperRow
+from slimrnn.training.progress import in_words
+from slimrnn.training.record import Run
+
+RESULTS = Path(__file__).parent
+PROJECT = RESULTS.parent
+SEEDS = range(10)
+
+
+def main(keep: Path | None = None) -> None:
+    """Write RESULTS.md and README's table.
+
+    Args:
+        keep: a directory of runs to copy here first, as slimrnn reproduce makes it
+    """
+    if keep is not None:
+        keep_runs(keep)
+    (PROJECT / "RESULTS.md").write_text(page())
+    readme = PROJECT / "README.md"
+    readme.write_text(with_table(readme.read_text(), front_table()))
+
+
+def keep_runs(runs: Path) -> None:
+    """Those of rows that have been evaluated at least once after the first update."""
+    for row in paper_rows().values():
+        for seed in SEEDS:
+            source, target = (run_directory(where, row, seed) for where in (runs, RESULTS))
+            if not (source / "run.json").exists() or len(Run(source).curve.get("update", [])) < 2:
+                continue
+            target.mkdir(exist_ok=True)
+            for name in ("run.json", "curve.csv"):
+                shutil.copyfile(source / name, target / name)
+
+
+def page() -> str:
+    """RESULTS.md."""
+    rows = paper_rows()
+    told = [name for section in SECTIONS for name in section.names(rows)]
+    if sorted(told) != sorted(rows):
+        raise ValueError(
+            f"expected every row in one section, got {sorted(set(rows) ^ set(told))} in none or in several"
+        )
+    return "\n\n".join([HEAD, _counts(rows.values()), *map(_section, SECTIONS)]) + "\n"
+
+
+def front_table() -> str:
+    """The rows that README.md shows."""
+    table = [["`slimrnn reproduce` …", "parameters", "ours", "paper", "verdict"]]
+    for name in FRONT:
+        row = find_row(name)
+        command, ours, paper, verdict, _, _, parameters = cells(row)
+        table.append([f"`{name}`", parameters, ours, f"{paper} [{_source(row)}]", verdict])
+        assert command.endswith(f"{name}`")
+    return markdown(table)
+
+
+def with_table(text: str, table: str) -> str:
+    """A text with the table between its two marks replaced."""
+    found = re.sub(r"(?s)(<!-- results -->\n).*(\n<!-- end of results -->)", rf"\1{table}\2", text)
+    if table not in found:
+        raise ValueError("expected the marks <!-- results --> and <!-- end of results -->, got a text without them")
+    return found
+
+
+def cells(row: PaperRow) -> list[str]:
+    """Of the row's line: command, ours, the paper's, verdict, updates, time, parameters."""
+    seeds = seeds_of(row)
+    runs = [Run(run_directory(RESULTS, row, seed)) for seed in seeds]
+    verdicts = [judge(RESULTS, row, seed) for seed in seeds]
+    command = f"`slimrnn reproduce {row.name}`"
+    if not runs:
+        return [command, "", row.claim, "not run", "", "", ""]
+    updates, seconds = zip(*(Contestant(row.name, run).progress for run in runs), strict=True)
+    return [
+        command,
+        _spread(row, [verdict.value for verdict in verdicts if verdict.value is not None]),
+        row.claim,
+        _verdict(row, verdicts),
+        "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])),
+        in_words(mean(seconds)),
+        f"{runs[0].record['parameters']['total']:,}",
+    ]
+
+
+def seeds_of(row: PaperRow) -> list[int]:
+    """Whose runs are kept."""
+    return [seed for seed in SEEDS if (run_directory(RESULTS, row, seed) / "run.json").exists()]
+
+
+def markdown(table: Sequence[Sequence[str]]) -> str:
+    """The first row is the head."""
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
+
+
+def score_text(row: PaperRow, value: float) -> str:
+    """In the paper's unit."""
+    if "accuracy" in row.score:
+        return f"{100 * value:.1f} %"
+    return f"{value:.2f}" if row.score == "perplexity" else f"{value:.3g}"
+
+
+def _section(section: Section) -> str:
+    rows = [paper_rows()[name] for name in section.names(paper_rows())]
+    head = ["command", "ours", "the paper", "verdict", "updates", "time", "parameters"]
+    parts = [f"## {section.title}", section.text]
+    if section.figure:
+        parts.append(f"![{section.caption}](docs/figures/{section.figure}.png)")
+    if section.extra:
+        parts.append(section.extra())
+    parts.append(markdown([head, *map(cells, rows)]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _counts(rows: Iterable[PaperRow]) -> str:
+    """How many rows are in which state, by their first seed."""
+    states = [judge(RESULTS, row, min(seeds_of(row), default=0)).state for row in rows]
+    words = {"passed": "agree with the paper", "failed": "do not", "measured": "have no figure to be held against"}
+    found = [f"{states.count(state)} {text}" for state, text in words.items()]  # type: ignore[arg-type]
+    other = states.count("unfinished") + states.count("waiting")
+    return (
+        f"Of {len(states)} rows {', '.join(found)}, {other} are unfinished and {states.count('not run')} were not run."
+    )
+
+
+def _spread(row: PaperRow, values: Sequence[float]) -> str:
+    where = f"{row.score.replace('_', ' ')}{'' if row.split == 'test' else f' ({row.split})'}"
+    if len(values) == 1:
+        return f"{where} {score_text(row, values[0])}"
+    low, high = (score_text(row, value) for value in (min(values), max(values)))
+    return f"{where} {score_text(row, mean(values))} ({low} to {high}, {len(values)} seeds)"
+
+
+def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
+    states = [verdict.state for verdict in verdicts]
+    if "passed" in states:
+        share = "" if len(states) == 1 else f" {states.count('passed')} of {len(states)}"
+        first = sorted(verdict.update for verdict in verdicts if verdict.state == "passed")
+        when = "–".join(f"{update:,}" for update in dict.fromkeys([first[0], first[-1]]))
+        return f"**passed**{share}" + (f" at {when}" if row.direction == "at most" else "")
+    if states[0] in ("unfinished", "waiting"):
+        return f"unfinished ({100 * verdicts[0].update / row.within:.0f} % of {row.within:,})"
+    return {"failed": "not met", "measured": "–"}.get(states[0], states[0])
+
+
+def _source(row: PaperRow) -> str:
+    return {"factorized": "1", "low-rank": "2", "KRU": "3"}[row.paper.split()[0]]
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

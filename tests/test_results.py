@@ -1,0 +1,84 @@
+"""RESULTS.md is what the runs in results/ say, and they are runs of the rows they are named after."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import paper_results
+import pytest
+from publish import PROJECT, RESULTS, cells, front_table, keep_runs, page, seeds_of, with_table
+
+from slimrnn.cli.verdict import run_directory
+from slimrnn.tasks import config_from_dict, find_row, paper_rows
+from slimrnn.training.record import Run, fingerprint
+
+KEPT = sorted(path.parent for path in RESULTS.glob("*/run.json"))
+
+
+def test_the_page_and_the_readme_are_up_to_date() -> None:
+    """Else: make results."""
+    assert (PROJECT / "RESULTS.md").read_text() == page()
+    assert front_table() in (PROJECT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("directory", KEPT, ids=lambda path: path.name)
+def test_a_kept_run_has_the_settings_of_its_row(directory: Path) -> None:
+    run = Run(directory)
+    row = find_row(directory.name.split("-seed-")[0])
+    assert directory == run_directory(RESULTS, row, run.record["seed"])
+    expected = fingerprint(replace(row.config, seed=run.record["seed"]))
+    assert fingerprint(config_from_dict(run.config)) == expected
+    assert run.config["updates"] == row.config.updates or row.name.startswith("timit")
+
+
+@pytest.mark.parametrize("directory", KEPT, ids=lambda path: path.name)
+def test_a_kept_run_is_small_and_tells_no_path(directory: Path) -> None:
+    assert sorted(path.name for path in directory.iterdir()) == ["curve.csv", "run.json"]
+    for path in directory.iterdir():
+        assert path.stat().st_size < 100_000
+        assert not re.search(r"/(tmp|root|home|work)/", path.read_text())
+
+
+def test_figures_are_those_the_page_shows(tmp_path: Path) -> None:
+    paper_results.main(tmp_path)
+    shown = re.findall(r"!\[.+\]\(docs/figures/(.+)\)", (PROJECT / "RESULTS.md").read_text())
+    assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
+    for name in shown:
+        assert (PROJECT / "docs" / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_row_that_was_not_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    assert cells(find_row("copy-1000-kru"))[3] == "not run"
+    assert not any(map(seeds_of, paper_rows().values()))
+
+
+def test_seeds_are_summed_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    row = find_row("copy-1000-kru")
+    for seed, loss in enumerate((1e-4, 3e-4, 1e-2)):
+        directory = run_directory(tmp_path / "runs", row, seed)
+        directory.mkdir(parents=True)
+        scores = {split: {"loss": loss, "recall_accuracy": 1.0} for split in ("valid", "test")}
+        result = {"ended": "finished", "updates": 1000, "seconds": 60.0, "best_update": 1000}
+        result |= {"best": scores, "final": scores, "recoveries": []}
+        record = {"status": "finished", "config": {}, "parameters": {"total": 5314}, "seed": seed, "result": result}
+        (directory / "run.json").write_text(json.dumps(record))
+        (directory / "curve.csv").write_text(f"update,seconds,test/loss\n0,0.0,2.3\n900,5.0,{loss}\n")
+        (directory / "best.safetensors").write_text("weights")
+    keep_runs(tmp_path / "runs")
+    assert not (run_directory(tmp_path, row, 0) / "best.safetensors").exists()
+    _, ours, _, verdict, updates, time, parameters = cells(row)
+    assert ours == "loss 0.00347 (0.0001 to 0.01, 3 seeds)"
+    assert verdict == "**passed** 2 of 3 at 900"
+    assert (updates, time, parameters) == ("1,000", "1:00 min", "5,314")
+
+
+def test_a_text_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected the marks"):
+        with_table("nothing here", "| a |")
+    marked = "<!-- results -->\nold\n<!-- end of results -->"
+    assert with_table(marked, "| a |") == "<!-- results -->\n| a |\n<!-- end of results -->"
