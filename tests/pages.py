@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def check_examples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def check_examples(
+    page: str, capsys: pytest.CaptureFixture[str], same: Callable[[str, str], bool] = operator.eq
+) -> None:
     """Every python example of the page runs, in order, and prints what the block of text after it says."""
     text = (DOCS / page).read_text()
     namespace: dict[str, object] = {"__name__": __name__}
@@ -19,7 +23,9 @@ def check_examples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found
     for code, printed in found:
         exec(compile(code, page, "exec", dont_inherit=True), namespace)
-        assert capsys.readouterr().out == printed
+        told = capsys.readouterr().out
+        if not same(told, printed):
+            assert told == printed  # where pytest shows the difference
 
 
 def check_figures(page: str, script: str, directory: Path, most_bytes: int = 60_000) -> None:

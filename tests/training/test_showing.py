@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from training_cases import tiny
 
 from slimrnn.training import Config, ModelConfig, train
 from slimrnn.training.config import plain
 from slimrnn.training.curve import Curve, read_curve
-from slimrnn.training.plots import Line, describe_model, describe_task, plot_curves
+from slimrnn.training.plots import Line, describe_model, describe_task, draw_curves, label_ends, plot_curves
 from slimrnn.training.progress import Progress, in_words
 
 
@@ -47,6 +49,27 @@ def test_picture_of_any_numbers(tmp_path: Path) -> None:
     plot_curves(lines, tmp_path / "a.png", "title", "subtitle", {"baseline": 0.5})
     plot_curves(lines[2:], tmp_path / "b.png", "title", baselines={"none": 1e-9})
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in ("a.png", "b.png"))
+
+
+def test_labels_at_the_ends_of_curves_do_not_overlap() -> None:
+    axes = Figure().add_subplot()
+    axes.plot([0, 1], [0, 2])
+    label_ends(
+        axes, [("a\nof two lines", 1.0, "C0"), ("b", 1.01, "C1"), ("c\nof two lines", 1.0, "C2"), ("d", 0, "C3")]
+    )
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert len(boxes) == 6
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert all(box.x0 >= axes.bbox.x1 for box in boxes)
+
+
+def test_label_of_a_level_is_where_the_curves_leave_room() -> None:
+    axes = Figure().add_subplot()
+    draw_curves(axes, [Line("falling", [0, 5, 6, 10], [1.1, 1.1, 0, 0])], {"level": 1.0})
+    box = axes.texts[0].get_window_extent()
+    curve = axes.lines[0].get_path().transformed(axes.transData)
+    assert not curve.intersects_bbox(box, filled=False)
+    assert box.x0 > axes.transData.transform((6, 1))[0]  # at the right, where the curve is far away
 
 
 def test_words_for_settings() -> None:

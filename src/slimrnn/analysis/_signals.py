@@ -48,7 +48,8 @@ def _of_cell(cell: Cell, wx: Tensor, matvec: Matvec, state: State) -> Iterator[S
         return _gru(cell, wx, matvec, *state)
     if isinstance(cell, LSTMCell):
         return _lstm(cell, wx, matvec, *state)
-    assert isinstance(cell, ElmanCell)
+    if not isinstance(cell, ElmanCell):
+        raise TypeError(f"expected the cell of an RNN, GRU or LSTM, whose gates are known, got {type(cell).__name__}")
     return _elman(cell, wx, matvec, *state)
 
 

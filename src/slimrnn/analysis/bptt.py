@@ -35,21 +35,21 @@ class BPTT:
     The loss is the sum over steps and sequences, so the gradients of the parameters are sums too."""
 
     loss: float
-    losses: Array  # L_t (T, B), 0 where the target is ignored
-    h0: Array  # (B, H)
-    h: Array  # (T, B, H): h[t] follows x[t]
-    o: Array  # (T, B, O)
-    y: Array  # ŷ (T, B, O)
-    grad_o: Array  # (T, B, O)
-    grad_h: Array  # (T, B, H)
-    grad_a: Array  # diag(1 − h_t²) ∇_{h_t} L (T, B, H), of which ∇_b, ∇_W and ∇_U are made
-    grad_h0: Array  # (B, H)
-    grad_c: Array  # (O)
-    grad_b: Array  # (H)
-    grad_V: Array  # (O, H)
-    grad_W: Array  # (H, H)
-    grad_U: Array  # (H, I)
-    grad_W_at: Array  # (T, H, H): the part of ∇_W that is due to the use of W at step t; their sum is ∇_W
+    losses: Array  #: L_t (T, B), 0 where the target is ignored
+    h0: Array  #: (B, H)
+    h: Array  #: (T, B, H): h[t] follows x[t]
+    o: Array  #: (T, B, O)
+    y: Array  #: ŷ (T, B, O)
+    grad_o: Array  #: (T, B, O)
+    grad_h: Array  #: (T, B, H)
+    grad_a: Array  #: diag(1 − h_t²) ∇_{h_t} L (T, B, H), of which ∇_b, ∇_W and ∇_U are made
+    grad_h0: Array  #: (B, H)
+    grad_c: Array  #: (O)
+    grad_b: Array  #: (H)
+    grad_V: Array  #: (O, H)
+    grad_W: Array  #: (H, H)
+    grad_U: Array  #: (H, I)
+    grad_W_at: Array  #: (T, H, H): the part of ∇_W that is due to the use of W at step t; their sum is ∇_W
 
 
 def elman_bptt(

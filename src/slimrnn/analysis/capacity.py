@@ -29,13 +29,13 @@ EPSILON = float(np.finfo(np.float64).eps)
 class Capacity:
     """r²_k of the input k steps before, for k = 0, 1, ...: the memory-capacity curve."""
 
-    r2: Array  # (K, I), of symbols (K, 1): share of the variance of x_{t−k} that a linear function of h_t explains
-    total: float  # memory capacity: their sum; of symbols see `memory_capacity`, of linear nets: over all lags
-    features: int  # numbers in h_t, the most that `total` can be
-    accuracy: Array | None = None  # (K): of symbols, the share decoded rightly
-    chance: float | None = None  # the share of the most frequent symbol
-    trained_on: int = 0  # steps the decoder was fitted to; 0 where the result is exact
-    tested_on: int = 0  # steps it was tested on
+    r2: Array  #: (K, I), of symbols (K, 1): share of the variance of x_{t−k} that a linear function of h_t explains
+    total: float  #: memory capacity: their sum; of symbols see `memory_capacity`, of linear nets: over all lags
+    features: int  #: numbers in h_t, the most that `total` can be
+    accuracy: Array | None = None  #: (K): of symbols, the share decoded rightly
+    chance: float | None = None  #: the share of the most frequent symbol
+    trained_on: int = 0  #: steps the decoder was fitted to; 0 where the result is exact
+    tested_on: int = 0  #: steps it was tested on
 
     def reach(self, threshold: float = 0.9) -> int:
         """How many inputs, the current one first, are decoded with an accuracy, or of numbers an r², of at least this

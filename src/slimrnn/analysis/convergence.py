@@ -49,10 +49,10 @@ class Convergence:
     """The verdict and what it rests on; `summary()` says it in words."""
 
     verdict: Literal["short", "long", "undecided"]
-    evidence: float  # BIC of long memory minus BIC of short memory: positive speaks for short
-    d: float  # of the best fit with long memory to the series that speaks most for it
-    time_constant: float  # the slowest exponential of the best fits with short memory, in steps
-    lines: int  # spectral lines: oscillations that do not decay at all
+    evidence: float  #: BIC of long memory minus BIC of short memory: positive speaks for short
+    d: float  #: of the best fit with long memory to the series that speaks most for it
+    time_constant: float  #: the slowest exponential of the best fits with short memory, in steps
+    lines: int  #: spectral lines: oscillations that do not decay at all
     steps: int
 
     def summary(self) -> str:

@@ -30,8 +30,8 @@ class AutocorrelationNorms:
 
     lags: Array
     norms: Array
-    noise: Array  # the mean norm of the same values in random order: the norm is at least 0, so it never averages to 0
-    norms_low: Array  # the bands are NaN without resamples
+    noise: Array  #: the mean norm of the same values in random order: the norm is at least 0, so it never averages to 0
+    norms_low: Array  #: the bands are NaN without resamples
     norms_high: Array
     sums_low: Array
     sums_high: Array

@@ -23,7 +23,7 @@ from slimrnn.analysis.words import in_words
 class Diagnosis:
     """What `diagnose` found; `print` shows it in words."""
 
-    model: str  # the name of its class
+    model: str  #: the name of its class
     layers: tuple[LayerDiagnosis, ...]
 
     @property

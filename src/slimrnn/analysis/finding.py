@@ -12,8 +12,8 @@ Severity = Literal["problem", "hint", "fine"]
 class Finding:
     """What was seen with its numbers, what to do, and why; `advice` is empty where nothing is to be done."""
 
-    severity: Severity  # problem: it limits the net; hint: it may; fine: good to know
-    layer: str  # LayerView.name
+    severity: Severity  #: problem: it limits the net; hint: it may; fine: good to know
+    layer: str  #: LayerView.name
     seen: str
     advice: str
     reason: str

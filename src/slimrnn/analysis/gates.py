@@ -35,24 +35,24 @@ RANGES = {"sigmoid": (0.0, 1.0), "fixed": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 class GateActivity:
     """One gate of one core over all steps and sequences. Arrays of H have one value for each unit."""
 
-    core: int  # number among the layer's cores
-    layer: int  # depth · directions + direction, as torch numbers its states
+    core: int  #: number among the layer's cores
+    layer: int  #: depth · directions + direction, as torch numbers its states
     backward: bool
-    transition: int  # 0; with transition_depth > 1 the number of the cell within the step
-    name: str  # reset, update, candidate; input, forget, output; hidden (Elman); leak, carry (with leaky units)
-    kind: str  # sigmoid, tanh, relu, modrelu, identity; fixed, where a leak takes part
-    edges: Array  # of the histogram (bins + 1)
-    counts: NDArray[np.int64]  # (bins)
-    levels: Array  # of the quantiles
-    quantiles: Array  # over time, sequences and units
-    mean: Array  # (H)
-    smallest: Array  # (H)
-    largest: Array  # (H): sup over time and sequences, 1 − α_g of lemma 1.2
-    low_share: Array  # (H): share of values in the lowest part of the range; of relu and modrelu, share of zeros
-    high_share: Array  # (H): in the highest part
-    alpha: Array | None  # (H): 1 − largest without cancellation, of gates between 0 and 1
-    forgetting_time: Array | None  # (H), of gates that carry: steps 1/(1 − f), f the geometric mean of the gate
-    longest_forgetting_time: Array | None  # (H), of gates that carry: steps 1/α_g, a bound by lemma 1.2
+    transition: int  #: 0; with transition_depth > 1 the number of the cell within the step
+    name: str  #: reset, update, candidate; input, forget, output; hidden (Elman); leak, carry (with leaky units)
+    kind: str  #: sigmoid, tanh, relu, modrelu, identity; fixed, where a leak takes part
+    edges: Array  #: of the histogram (bins + 1)
+    counts: NDArray[np.int64]  #: (bins)
+    levels: Array  #: of the quantiles
+    quantiles: Array  #: over time, sequences and units
+    mean: Array  #: (H)
+    smallest: Array  #: (H)
+    largest: Array  #: (H): sup over time and sequences, 1 − α_g of lemma 1.2
+    low_share: Array  #: (H): share of values in the lowest part of the range; of relu and modrelu, share of zeros
+    high_share: Array  #: (H): in the highest part
+    alpha: Array | None  #: (H): 1 − largest without cancellation, of gates between 0 and 1
+    forgetting_time: Array | None  #: (H), of gates that carry: steps 1/(1 − f), f the geometric mean of the gate
+    longest_forgetting_time: Array | None  #: (H), of gates that carry: steps 1/α_g, a bound by lemma 1.2
 
     @property
     def low(self) -> float:

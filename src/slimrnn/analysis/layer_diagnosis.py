@@ -28,20 +28,20 @@ class LayerDiagnosis:
     """One layer in one direction. What could not be measured is None, or empty, and `left_out` says why."""
 
     view: LayerView
-    steps: int  # of the longest sequence it was measured on; 0 without data
+    steps: int  #: of the longest sequence it was measured on; 0 without data
     sequences: int
-    spectra: tuple[Spectrum, ...]  # one for each gate
+    spectra: tuple[Spectrum, ...]  #: one for each gate
     cost: LayerCost
-    reach: Reach | None = None  # ∂s_T/∂s_t
-    input_reach: Reach | None = None  # ∂o_T/∂x_t
+    reach: Reach | None = None  #: ∂s_T/∂s_t
+    input_reach: Reach | None = None  #: ∂o_T/∂x_t
     gates: tuple[GateActivity, ...] = ()
     memory_range: MemoryRange | None = None
-    autocorrelation: AutocorrelationNorms | None = None  # of the states
+    autocorrelation: AutocorrelationNorms | None = None  #: of the states
     convergence: Convergence | None = None
     long_memory: LongMemory | None = None
-    capacity: Capacity | None = None  # of the outputs of all layers up to this one; only of the last one
-    overflows: bool = False  # the states did not stay finite
-    left_out: dict[str, str] = field(default_factory=dict)  # by measure
+    capacity: Capacity | None = None  #: of the outputs of all layers up to this one; only of the last one
+    overflows: bool = False  #: the states did not stay finite
+    left_out: dict[str, str] = field(default_factory=dict)  #: by measure
 
     @property
     def name(self) -> str:

@@ -33,15 +33,15 @@ class LayerView:
     `core` is the layer itself; of a torch.nn layer it is ours with a copy of the weights, so after an update of these
     look for the layers anew."""
 
-    name: str  # "encoder.rnn.l1_reverse": where the layers are, and torch's name of the layer there
-    owner: str  # "encoder.rnn", or "" where the model is the recurrent layer itself
-    kind: str  # "rnn", "gru" or "lstm"
+    name: str  #: "encoder.rnn.l1_reverse": where the layers are, and torch's name of the layer there
+    owner: str  #: "encoder.rnn", or "" where the model is the recurrent layer itself
+    kind: str  #: "rnn", "gru" or "lstm"
     core: RecurrentLayer
-    stack: RecurrentStack | None  # the layers that it belongs to; None for a RecurrentLayer of its own
-    index: int = 0  # of its layer · direction in the stack
-    group: int = 0  # of its delay among the stack's delays
+    stack: RecurrentStack | None  #: the layers that it belongs to; None for a RecurrentLayer of its own
+    index: int = 0  #: of its layer · direction in the stack
+    group: int = 0  #: of its delay among the stack's delays
     of_torch: bool = False
-    fed_back: bool = False  # within an OutputRecurrent, whose output comes back as a further input
+    fed_back: bool = False  #: within an OutputRecurrent, whose output comes back as a further input
 
     @property
     def depth(self) -> int:

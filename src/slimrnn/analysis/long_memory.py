@@ -36,7 +36,7 @@ class LongMemory:
     d: Array
     error: Array
     level: float
-    bandwidth: int  # frequencies used (local Whittle, GPH), or window lengths (DFA)
+    bandwidth: int  #: frequencies used (local Whittle, GPH), or window lengths (DFA)
     pooled: LongMemory | None = None
 
     @property

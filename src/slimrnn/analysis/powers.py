@@ -24,10 +24,10 @@ Array = NDArray[np.float64]
 class PowerNorms:
     """ln ‖Wᵏ‖ for several k; logarithms, since the norms themselves leave the range of numbers."""
 
-    powers: NDArray[np.int64]  # k
+    powers: NDArray[np.int64]  #: k
     log_spectral: Array
-    log_frobenius: Array  # NaN where `method` is "iterative"
-    method: str  # as in Spectrum
+    log_frobenius: Array  #: NaN where `method` is "iterative"
+    method: str  #: as in Spectrum
 
 
 def power_norms(

@@ -25,13 +25,13 @@ class Reach:
     What depends on a norm takes `norm="frobenius"` or "spectral" (the largest singular value). Over several sequences
     it is that of the root mean square of their norms."""
 
-    layer: str  # the LayerView's name, or the kind of the layers
-    of: str  # "∂h_T/∂h_t" and the like
-    lags: NDArray[np.int64]  # (K): T − t
-    log_frobenius: Array  # (K, B): natural logarithms; −inf for 0, NaN beyond a sequence's first step
-    log_spectral: Array | None  # the same; None for estimates
-    probes: int | None  # random vectors of an estimate, None where exact
-    relative_error: Array | None  # (K, B): standard error of an estimate's square, divided by the square
+    layer: str  #: the LayerView's name, or the kind of the layers
+    of: str  #: "∂h_T/∂h_t" and the like
+    lags: NDArray[np.int64]  #: (K): T − t
+    log_frobenius: Array  #: (K, B): natural logarithms; −inf for 0, NaN beyond a sequence's first step
+    log_spectral: Array | None  #: the same; None for estimates
+    probes: int | None  #: random vectors of an estimate, None where exact
+    relative_error: Array | None  #: (K, B): standard error of an estimate's square, divided by the square
 
     def curve(self, norm: str = "frobenius") -> Array:
         """ln of the root mean square over the sequences, (K)."""

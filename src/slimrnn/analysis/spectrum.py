@@ -40,19 +40,19 @@ class Spectrum:
     `complete`: all n values were computed. Otherwise a Krylov method found the ends: `eigenvalues` has those of largest
     modulus that it found, `singular_values` the largest and, where it was found, the smallest."""
 
-    layer: str  # LayerView.name, or ""
-    gate: str  # a name of LayerView.maps, or ""
-    size: int  # n
-    method: str  # "diagonal", "block-diagonal", "kronecker", "low-rank", "dense" or "iterative"
+    layer: str  #: LayerView.name, or ""
+    gate: str  #: a name of LayerView.maps, or ""
+    size: int  #: n
+    method: str  #: "diagonal", "block-diagonal", "kronecker", "low-rank", "dense" or "iterative"
     complete: bool
-    eigenvalues: NDArray[np.complex128]  # by falling modulus
-    singular_values: Array  # falling
-    spectral_radius: float  # the largest modulus of an eigenvalue
-    spectral_norm: float  # ‖W‖₂, the largest singular value
-    smallest_singular_value: float  # NaN where an iteration did not find it
-    unitarity_drift: float  # ‖WᴴW − I‖₂, NaN where the smallest singular value is
+    eigenvalues: NDArray[np.complex128]  #: by falling modulus
+    singular_values: Array  #: falling
+    spectral_radius: float  #: the largest modulus of an eigenvalue
+    spectral_norm: float  #: ‖W‖₂, the largest singular value
+    smallest_singular_value: float  #: NaN where an iteration did not find it
+    unitarity_drift: float  #: ‖WᴴW − I‖₂, NaN where the smallest singular value is
     unitarity_drift_frobenius: float
-    radius_residual: float  # ‖W v − λ v‖ of the largest eigenvalue with its unit eigenvector; 0 where complete
+    radius_residual: float  #: ‖W v − λ v‖ of the largest eigenvalue with its unit eigenvector; 0 where complete
 
     @property
     def condition_number(self) -> float:

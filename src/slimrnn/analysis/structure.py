@@ -14,13 +14,13 @@ from slimrnn.layers import summary
 class LayerCost:
     """One layer in one direction, beside the layer of the same cell and size whose matrices are all dense."""
 
-    layer: str  # LayerView.name
-    structure: str  # of the recurrent matrices
-    parameters: int  # real numbers, biases and all
+    layer: str  #: LayerView.name
+    structure: str  #: of the recurrent matrices
+    parameters: int  #: real numbers, biases and all
     dense_parameters: int
-    macs: int  # real multiply-adds in the matrices, per step and sequence
+    macs: int  #: real multiply-adds in the matrices, per step and sequence
     dense_macs: int
-    state_size: int  # real numbers that it carries from step to step: h, an LSTM's c, with delays the line of states
+    state_size: int  #: real numbers that it carries from step to step: h, an LSTM's c, with delays the line of states
 
     @property
     def parameter_ratio(self) -> float:

@@ -50,18 +50,18 @@ CANDIDATE = 2  # among the gates of GRU and LSTM
 class MemoryRange:
     """The verdict on one core, and the numbers it rests on."""
 
-    core: int  # number among the layer's cores
-    layer: int  # depth · directions + direction, as torch numbers its states
+    core: int  #: number among the layer's cores
+    layer: int  #: depth · directions + direction, as torch numbers its states
     backward: bool
-    short_range: bool  # it contracts or the theorem says so, and other starts do come to the same
-    contracting: bool  # `decay` is below one, by more than two standard errors and than rounding explains
-    decay: float  # factor by which a small change of the state falls per step, along the data
-    error: float  # standard error of log(decay)
-    apart: float  # share of other states to start from that stay apart from the data's, though `decay` is below one
-    contraction: float  # largest norm ‖∂s_t/∂s_{t−1}‖₂ found: below one, every single step contracts
-    conditions: dict[str, tuple[float, bool]]  # of the theorem: the number measured, and whether it holds
-    theorem: bool  # do all hold?
-    reasons: tuple[str, ...]  # in words
+    short_range: bool  #: it contracts or the theorem says so, and other starts do come to the same
+    contracting: bool  #: `decay` is below one, by more than two standard errors and than rounding explains
+    decay: float  #: factor by which a small change of the state falls per step, along the data
+    error: float  #: standard error of log(decay)
+    apart: float  #: share of other states to start from that stay apart from the data's, though `decay` is below one
+    contraction: float  #: largest norm ‖∂s_t/∂s_{t−1}‖₂ found: below one, every single step contracts
+    conditions: dict[str, tuple[float, bool]]  #: of the theorem: the number measured, and whether it holds
+    theorem: bool  #: do all hold?
+    reasons: tuple[str, ...]  #: in words
 
     @property
     def time_constant(self) -> float:
@@ -102,6 +102,7 @@ def memory_range(
     "input" -- the smallest ‖x_t‖_∞ must be above zero;
     "innovation" -- the share of the variance of x_t that is not a linear function of the state before; must be above
     1e-6; NaN, and not counted, with fewer than two steps for each unit.
+
     A net without gates only has the conditions of props. 1.1 and 1.2: radius and variance."""
     found = run(layer, x, lengths, hx)
     shortest = int(found[0].valid.sum(0).min())

@@ -12,8 +12,8 @@ from slimrnn.cells.base import Cell, Matvec, State
 class GRUCell(Cell):
     """r, u = σ(U x_t + W h_{t−1} + b);   h_t = (1 − u) ⊙ n + u ⊙ h_{t−1}, where
 
-    reset="after":  n = tanh(U_n x_t + b_n + r ⊙ (W_n h_{t−1} + b'))   torch; low-rank paper, eq. 7
-    reset="before": n = tanh(U_n x_t + b_n + W_n (r ⊙ h_{t−1}))        low-rank paper, eq. 6
+        reset="after":  n = tanh(U_n x_t + b_n + r ⊙ (W_n h_{t−1} + b'))   torch; low-rank paper, eq. 7
+        reset="before": n = tanh(U_n x_t + b_n + W_n (r ⊙ h_{t−1}))        low-rank paper, eq. 6
 
     A positive `update_bias`, the initial bias of u, means "carry". (The factorized paper's eq. 12 applies the reset
     gate to x; these are the standard forms.)"""

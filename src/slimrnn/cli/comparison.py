@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from slimrnn._palette import COLORS
 from slimrnn.cli.report import number, table
 from slimrnn.tasks import config_from_dict
 from slimrnn.training.config import Config
 from slimrnn.training.files import writing
-from slimrnn.training.plots import Line, describe_task, plot_curves
+from slimrnn.training.plots import Line, describe_task, draw_curves, label_ends, save, styled
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TWO_LINED = 6  # with more runs, a label has one line
 
 
 @dataclass(frozen=True)
@@ -63,19 +72,32 @@ def comparison_table(contestants: Sequence[Contestant]) -> str:
     return table(rows)
 
 
-def plot_comparison(
-    contestants: Sequence[Contestant], path: Path, title: str = "", subtitle: str = "", loss: str = "loss"
-) -> None:
+def plot_comparison(contestants: Sequence[Contestant], path: Path) -> None:
     """The losses on the validation set, with the task's baselines."""
-    lines = [
-        Line(f"{one.name}: {one.parameters:,} parameters", one.run.curve["update"], one.run.curve["valid/loss"])
-        for one in contestants
-        if one.run.curve
-    ]
+    from matplotlib.figure import Figure  # takes a while, and is only needed here
+
+    figure = Figure(figsize=(8, 5), dpi=160)
+    axes = figure.add_subplot()
+    draw_comparison(axes, contestants)
+    styled(axes, describe_task(contestants[0].run.config["task"]))
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    title = title or describe_task(contestants[0].run.config["task"])
-    plot_curves(lines, path, title, subtitle, _baselines(contestants), ylabel=f"{loss} on the validation set")
+    save(figure, path)
+
+
+def draw_comparison(axes: Axes, contestants: Sequence[Contestant], loss: str = "loss") -> None:
+    """Curves that carry their names and numbers of parameters."""
+    between = "\n" if len(contestants) <= TWO_LINED else ": "
+    lines: list[Line] = []
+    ends: list[tuple[str, float, str]] = []
+    for one, color in zip(contestants, itertools.cycle(COLORS)):
+        curve = one.run.curve
+        lines.append(Line(one.name, curve.get("update", []), curve.get("valid/loss", []), color))
+        last = next((value for value in reversed(lines[-1].values) if math.isfinite(value)), None)
+        if last is not None:
+            ends.append((f"{one.name}{between}{one.parameters:,} parameters", last, color))
+    draw_curves(axes, lines, _baselines(contestants), ylabel=f"{loss} on the validation set")
+    label_ends(axes, ends)
 
 
 def _rivals(contestants: Sequence[Contestant]) -> dict[str, dict[str, dict[str, float]]]:

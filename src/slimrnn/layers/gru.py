@@ -19,7 +19,7 @@ class GRU(RecurrentStack):
     """As torch.nn.GRU, with a recurrent matrix of any structure.
 
     reset="after" is torch's cell, "before" the low-rank paper's eq. 6; `update_bias` is the initial bias of the update
-    gate, positive to carry the state. RecurrentStack describes the other options."""
+    gate, positive to carry the state. `RecurrentStack` describes the other options."""
 
     torch_type = nn.GRU
 

@@ -19,7 +19,7 @@ class LSTM(RecurrentStack):
     """As torch.nn.LSTM, with a recurrent matrix of any structure.
 
     `peephole=True` lets the gates see the cell state; `forget_bias` is the initial bias of the forget gate.
-    RecurrentStack describes the other options."""
+    `RecurrentStack` describes the other options."""
 
     torch_type = nn.LSTM
 

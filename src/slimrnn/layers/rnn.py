@@ -20,7 +20,7 @@ class RNN(RecurrentStack):
 
     `nonlinearity` is "tanh", "relu", "identity" or "modrelu"; modReLU's state is complex unless `complex=False`.
     A Kronecker Recurrent Unit is `RNN(d, 512, nonlinearity="modrelu", structure=Kronecker([2] * 9))`.
-    RecurrentStack describes the other options."""
+    `RecurrentStack` describes the other options."""
 
     torch_type = nn.RNN
 

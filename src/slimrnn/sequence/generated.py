@@ -23,7 +23,7 @@ class Generated:
     lengths: Tensor
     finished: Tensor
     log_probs: Tensor
-    scores: Tensor | None = None  # of a beam search: log-probabilities over length penalties
+    scores: Tensor | None = None  #: of a beam search: log-probabilities over length penalties
 
     def best(self) -> Generated:
         """The first hypothesis of each sequence of a beam search."""

@@ -1,0 +1,75 @@
+"""The examples of docs/tutorial.md, docs/choosing.md and docs/extending.md run and print what the pages say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from pages import DOCS, check_examples, check_figures
+from slimrnn.analysis import measure_gates
+from slimrnn.cells import Cell
+from slimrnn.cells.base import Matvec, State
+from slimrnn.cli import main
+from slimrnn.layers import RecurrentStack
+
+ROUNDING = 0.04  # nets that were trained on another machine score a little differently
+
+
+def nearly_the_same(told: str, printed: str) -> bool:
+    """The same words and whole numbers, and nearly the same decimal ones."""
+    ours, theirs = (re.findall(r"\d+\.\d+", text) for text in (told, printed))
+    close = all(abs(float(a) - float(b)) < ROUNDING for a, b in zip(ours, theirs, strict=False))
+    return close and re.sub(r"\d+\.\d+", "#", told) == re.sub(r"\d+\.\d+", "#", printed)
+
+
+def test_an_lstm_is_replaced_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("tutorial.md", capsys, nearly_the_same)
+
+
+def test_structures_cost_and_reach_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("choosing.md", capsys)
+
+
+def test_the_script_makes_the_figure_of_the_page(tmp_path: Path) -> None:
+    check_figures("choosing.md", "choosing.py", tmp_path)
+
+
+def test_a_structure_and_a_cell_in_one_file_each(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("extending.md", capsys)
+
+
+def test_the_command_line_takes_the_structure_of_the_page(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (DOCS / "extending.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "circulant.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = re.search(r"\$ python -m slimrnn (?P<options>.+)\n(?P<printed>(?:.+\n)+?)```", page)
+    assert found
+    main(shlex.split(found["options"]))
+    assert capsys.readouterr().out == found["printed"]
+    monkeypatch.delitem(sys.modules, "circulant")  # which is there now
+
+
+def test_gates_of_a_cell_of_your_own_are_not_guessed() -> None:
+    class Averaging(Cell):
+        gates = 1
+
+        def __init__(self, hidden_size: int, bias: bool, **kind: Any) -> None:
+            super().__init__(hidden_size)
+            self.register_parameter("bias", self._zeros(1, **kind) if bias else None)
+
+        def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+            return ((wx_BGH + matvec(state[0])).squeeze(-2) / 2,)
+
+    layer = RecurrentStack(Averaging, 2, 4)
+    with pytest.raises(TypeError, match=r"expected the cell of an RNN, GRU or LSTM, .* got Averaging"):
+        measure_gates(layer, torch.randn(20, 3, 2))
