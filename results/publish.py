@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 
 import tyro
-from wording import FRONT, HEAD, SECTIONS, Section
+from wording import ADDING, FRONT, HEAD, SECTIONS, Section
 
 from slimrnn.cli.comparison import Contestant
 from slimrnn.cli.verdict import Verdict, judge, run_directory
@@ -72,6 +72,28 @@ def front_table() -> str:
     return markdown(table)
 
 
+def adding_table() -> str:
+    """Who converges on the adding problem and when, with the errors on both test sets (KRU figure 2)."""
+    lengths, nets = (100, 200, 400, 750), ("kru", "lr-gru", "lstm", "rnn", "furnn", "uernn")
+    return markdown(
+        [["", *(f"T = {T}" for T in lengths)], *([net, *(_converged(T, net) for T in lengths)] for net in nets)]
+    )
+
+
+def _converged(length: int, net: str) -> str:
+    bound = find_row(f"adding-{length}-kru").bound or 0
+    directory = RESULTS / f"adding-{length}-{net}"
+    if not (directory / "run.json").exists():
+        return ""
+    one = Contestant(net, Run(directory))
+    first = next(
+        (u for u, e in zip(one.run.curve["update"], one.run.curve["half/loss"], strict=True) if e <= bound), None
+    )
+    when = f"not in {one.progress[0]:,.0f}" if first is None else f"**{first:,.0f}**"
+    errors = [one.score(split, "loss") for split in ("half", "any")]
+    return f"{when} ({' / '.join('?' if error is None else f'{error:.2g}' for error in errors)})"
+
+
 def with_table(text: str, table: str) -> str:
     """A text with the table between its two marks replaced."""
     found = re.sub(r"(?s)(<!-- results -->\n).*(\n<!-- end of results -->)", rf"\1{table}\2", text)
@@ -124,8 +146,8 @@ def _section(section: Section) -> str:
     parts = [f"## {section.title}", section.text]
     if section.figure:
         parts.append(f"![{section.caption}](docs/figures/{section.figure}.png)")
-    if section.extra:
-        parts.append(section.extra())
+    if section.title == ADDING:
+        parts.append(adding_table())
     parts.append(markdown([head, *map(cells, rows)]))
     return "\n\n".join(part for part in parts if part)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+ADDING = "The adding problem"
 HEAD = """# Results
 
 What came of running the papers' experiments on two cores of a CPU, one thread each. This page and its figures are made
@@ -21,20 +22,16 @@ tell where settings differ from the papers' and why."""
 
 @dataclass(frozen=True)
 class Section:
-    """Rows that belong together: those whose names begin with one of `prefixes`, and with none of `but`."""
+    """Rows that belong together: those whose names begin with one of `prefixes`."""
 
     title: str
     text: str
     prefixes: tuple[str, ...]
-    but: tuple[str, ...] = ()
     figure: str = ""
     caption: str = ""
-    extra: Callable[[], str] | None = None  # another table
 
     def names(self, rows: Iterable[str]) -> list[str]:
-        return [
-            name for name in rows if name.startswith(self.prefixes) and not (self.but and name.startswith(self.but))
-        ]
+        return [name for name in rows if name.startswith(self.prefixes)]
 
 
 FRONT = (
@@ -59,7 +56,7 @@ SECTIONS = (
         caption="Cross-entropy of the nets on the copy problem over updates",
     ),
     Section(
-        "The adding problem",
+        ADDING,
         "",
         ("adding-",),
         figure="results-adding",
