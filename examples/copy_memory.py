@@ -16,12 +16,11 @@ import torch
 import tyro
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from safetensors.torch import load_file
 
 from slimrnn._palette import COLORS, GREY
 from slimrnn.cli.comparison import Contestant, comparison_table, draw_comparison
-from slimrnn.tasks import CopyTask
-from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, train
+from slimrnn.tasks import CopyTask, load_run
+from slimrnn.training import Config, ModelConfig, OptimConfig, Run, train
 from slimrnn.training.plots import save, styled
 
 NETS = {
@@ -96,8 +95,7 @@ def draw_answers(axes: Axes, contestants: Sequence[Contestant]) -> None:
     wanted = batch.targets[-10:, 0].tolist()
     rows = [("shown", "in all tests", "#3a3a3a", wanted)]
     for one, color in zip(contestants, COLORS, strict=False):
-        net = SequenceModule(one.config).model.eval()
-        net.load_state_dict(load_file(one.run.directory / "best.safetensors"))
+        net, _ = load_run(one.run.directory)
         with torch.no_grad():
             answers = net(batch.inputs)[0][-10:, 0].argmax(-1).tolist()
         rows.append((one.name, f"{one.score('test', 'recall_accuracy'):.1%} right", color, answers))

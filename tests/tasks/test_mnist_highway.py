@@ -19,9 +19,9 @@ from slimrnn.data.mnist import load_mnist
 from slimrnn.tasks import MnistHighwayTask, PixelMnistTask, config_from_dict, config_to_dict, find_row
 from slimrnn.training import Batch, Config, ConfigError, ModelConfig, OptimConfig
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.conductor import WEIGHTS
 from slimrnn.training.files import read_tensors
 from slimrnn.training.highway_model import HighwayModel
+from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.run import evaluate, resume, train
 
 TASK = MnistHighwayTask()

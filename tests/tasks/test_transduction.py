@@ -22,8 +22,8 @@ from slimrnn.tasks.dates import FORMS, READ, WRITE, decode, encode
 from slimrnn.tasks.transduction import TransductionTask
 from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, resume, train
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.conductor import WEIGHTS
 from slimrnn.training.files import read_tensors
+from slimrnn.training.nets import WEIGHTS
 
 CASES: dict[str, TransductionTask] = {
     "reverse": ReverseTask(6),

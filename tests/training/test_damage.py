@@ -23,8 +23,8 @@ from slimrnn.training import (
     resume,
     train,
 )
-from slimrnn.training.conductor import WEIGHTS
 from slimrnn.training.files import read_tensors, write_tensors
+from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.record import fingerprint
 
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
-from torch import nn
 from tyro import MISSING
 from tyro.conf import Positional
 
 from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
-from slimrnn.tasks import config_from_dict
+from slimrnn.tasks import config_from_dict, load_run
 from slimrnn.training.config import Config
-from slimrnn.training.errors import CheckpointError
 from slimrnn.training.reading import reader
 from slimrnn.training.task import Batch
 
@@ -92,7 +90,7 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
 def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
     from slimrnn.analysis.diagnosis import diagnose
 
-    model = _net(path, config)
+    model, _ = load_run(path)
     batch = _batch(config, options)
     reads, given = reader(model, batch.inputs, batch.lengths)
     with refusing(ValueError):
@@ -107,21 +105,6 @@ def _config(path: Path) -> Config:
     from slimrnn.training.record import Run
 
     return config_from_dict(Run(_directory(path)).config)
-
-
-def _net(path: Path, config: Config) -> nn.Module:
-    """The best net of a run, or that of the file."""
-    from slimrnn.training.checks import build_model
-    from slimrnn.training.conductor import WEIGHTS
-    from slimrnn.training.files import read_tensors
-
-    file = path if path.suffix == ".safetensors" else path / "best.safetensors"
-    model, (weights, _) = build_model(config), read_tensors(file, WEIGHTS)
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError:
-        raise CheckpointError(f"{file} has the weights of another net") from None
-    return model.eval()
 
 
 def _batch(config: Config, options: Options) -> Batch:

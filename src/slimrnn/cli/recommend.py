@@ -72,8 +72,8 @@ def run(arguments: Sequence[str]) -> None:
 def load(directory: Path) -> tuple[RecommendTask, RecommenderModel]:
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
-    from slimrnn.training.conductor import WEIGHTS
     from slimrnn.training.files import read_tensors
+    from slimrnn.training.nets import WEIGHTS
     from slimrnn.training.record import Run
 
     config = config_from_dict(Run(directory).config)

@@ -59,8 +59,8 @@ def run(arguments: Sequence[str]) -> None:
 def load(directory: Path) -> tuple[PTBCharsTask, SymbolModel]:
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
-    from slimrnn.training.conductor import WEIGHTS
     from slimrnn.training.files import read_tensors
+    from slimrnn.training.nets import WEIGHTS
     from slimrnn.training.record import Run
     from slimrnn.training.symbol_model import SymbolModel
 

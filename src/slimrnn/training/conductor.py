@@ -18,9 +18,8 @@ from slimrnn.training.evaluation import EvaluationBatches, measure
 from slimrnn.training.files import write_tensors
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.module import SequenceModule
+from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.progress import Progress
-
-WEIGHTS = "weights"  # name of the format of best.safetensors and final.safetensors
 
 
 class Conductor(Callback):

@@ -17,17 +17,17 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.strategies import DDPStrategy
 
 from slimrnn.training.checkpoints import SafetensorsIO, newest_checkpoint
-from slimrnn.training.checks import build_model
-from slimrnn.training.conductor import WEIGHTS, Conductor, evaluated_sizes, final_sizes
+from slimrnn.training.conductor import Conductor, evaluated_sizes, final_sizes
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import Curve
 from slimrnn.training.errors import CheckpointError, RunDirectoryError, TrainingError, is_out_of_memory
 from slimrnn.training.evaluation import EvaluationBatches, measure
-from slimrnn.training.files import read_tensors, remove_leftovers, write_tensors, writing
+from slimrnn.training.files import remove_leftovers, write_tensors, writing
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.launch import Place, my_place
 from slimrnn.training.locking import locked
 from slimrnn.training.module import SequenceModule
+from slimrnn.training.nets import WEIGHTS, read_net
 from slimrnn.training.plots import plot_run
 from slimrnn.training.progress import Progress
 from slimrnn.training.record import Result, Run, Scores, fingerprint
@@ -70,7 +70,7 @@ def work(job: Job) -> Result:
 
 def score_weights(path: Path, config: Config) -> Scores:
     """The scores of the net whose weights are in a file."""
-    model, _ = _read_net(path, config)
+    model, _ = read_net(path, config)
     return _scores(model, config, final_sizes(config))
 
 
@@ -174,22 +174,11 @@ def _best(config: Config, conductor: Conductor, final: Scores, sizes: dict[str, 
         return (None if conductor.best_update < 0 else conductor.best_update), final
     assert config.out is not None
     try:
-        model, update = _read_net(config.out / "best.safetensors", config)
+        model, update = read_net(config.out / "best.safetensors", config)
     except CheckpointError as error:
         conductor.progress.say(f"{error}; the last net is taken for the best")
         return conductor.update, final
     return update, _scores(model, config, sizes)
-
-
-def _read_net(path: Path, config: Config) -> tuple[torch.nn.Module, int]:
-    """The net whose weights are in a file, and its update."""
-    model = build_model(config)
-    weights, data = read_tensors(path, WEIGHTS)
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError:
-        raise CheckpointError(f"{path} has the weights of another net") from None
-    return model, data["update"]
 
 
 def _note_failure(conductor: Conductor, status: str) -> None:
