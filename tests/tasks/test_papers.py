@@ -108,5 +108,13 @@ def test_another_row_can_be_the_bound() -> None:
 
 
 def test_contradictory_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected row a to have one criterion"):
+    with pytest.raises(ValueError, match="expected row a to have a bound or another row, and both only in a race"):
         PaperRow("a", "p", "c", CONFIG, bound=1.0, compared_with="b")
+    with pytest.raises(ValueError, match="expected row a"):
+        PaperRow("a", "p", "c", CONFIG, bound=1.0, race="ahead")
+
+
+def test_a_race_says_who_has_to_be_first() -> None:
+    ahead = PaperRow("a", "p", "c", CONFIG, bound=1.0, compared_with="b", race="ahead")
+    assert ahead.criterion == "test loss ≤ 1 before b"
+    assert replace(ahead, race="behind").criterion == "test loss ≤ 1 not before b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -46,6 +47,8 @@ def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
         return Verdict("running", last, value)
     if run.result is None:
         return Verdict("failed" if run.status.startswith("failed") else "unfinished", last, value)  # or killed
+    if row.race is not None:
+        return _raced(runs, row, seed, run.result.score(row.split, row.score))
     value, limit = run.result.score(row.split, row.score), _limit(runs, row, seed)
     complete, met = run.result.ended in ("finished", "target"), limit is not None and row.passes(value, limit)
     if met and row.direction == "at most":
@@ -56,6 +59,39 @@ def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
     if limit is None:
         return Verdict("waiting" if row.compared_with else "measured", last, value)
     return Verdict("passed" if met else "failed", last, value)
+
+
+def _raced(runs: Path, row: PaperRow, seed: int, value: float) -> Verdict:
+    """Of two runs, who was at the bound first; known as soon as one is there and the other has gone as far."""
+    assert row.compared_with is not None
+    own, other = (_progress(runs, some, row, seed) for some in (row, find_row(row.compared_with)))
+    first, second = (own, other) if row.race == "ahead" else (other, own)
+    if first.reached is not None and min(second.reached or math.inf, second.last) >= first.reached:
+        return Verdict("passed", first.reached, value)
+    if second.reached is not None and min(first.reached or math.inf, first.last) >= second.reached:
+        return Verdict("failed", second.reached, value)
+    return Verdict("failed" if own.complete and other.complete else "unfinished", own.last, value)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """In a race: the update at which the bound was met, the last one, and whether there are more to come."""
+
+    reached: int | None
+    last: int
+    complete: bool
+
+
+def _progress(runs: Path, row: PaperRow, race: PaperRow, seed: int) -> _Progress:
+    directory = run_directory(runs, row, seed)
+    if not (directory / "run.json").exists():
+        return _Progress(None, 0, False)
+    run = Run(directory)
+    updates = [int(update) for update in run.curve.get("update", [])]
+    scores = run.curve.get(f"{race.split}/{race.score}", [])
+    reached = next((u for u, score in zip(updates, scores, strict=True) if race.passes(score)), None)
+    complete = run.result is not None and run.result.ended in ("finished", "target")
+    return _Progress(reached, max(updates, default=0), complete)
 
 
 def _limit(runs: Path, row: PaperRow, seed: int) -> float | None:

@@ -161,9 +161,8 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
                 name=f"adding-{length}-{name}",
                 claim=claim,
                 config=replace(rival, model=model),
-                bound=None,
-                direction="at least",
                 compared_with=kru.name,
+                race="behind",
                 note="",
             )
             for name, model in _RIVALS.items()

@@ -135,8 +135,9 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
             source,
             "goes to zero, slower than a KRU",
             trained,
-            direction="at least",
+            bound=1e-3,
             compared_with=f"copy-{length}-kru",
+            race="behind",
         ),
     ]
     for name, model in _STUCK.items():
@@ -181,6 +182,8 @@ def _low_rank_paper() -> list[PaperRow]:
                 "faster and more stable than without weight normalisation",
                 normalised,
                 bound=1e-3,
+                compared_with=f"copy-{name}-lrd-gru",
+                race="ahead",
             ),
         ]
     return rows

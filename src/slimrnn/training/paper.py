@@ -13,7 +13,8 @@ class PaperRow:
     """One line of a paper's results.
 
     A run of `config` passes if its score on `split` is on the right side of `bound`; where the paper only ranks two
-    nets, of the score that a run of the row `compared_with` reaches. A row with neither is there to be compared with.
+    nets, of the score that a run of the row `compared_with` reaches; where it ranks their speeds, if the run is ahead
+    or behind in the `race` of the two for the bound. A row with none of these is there to be compared with.
     """
 
     name: str
@@ -25,12 +26,13 @@ class PaperRow:
     bound: float | None = None
     direction: Literal["at most", "at least"] = "at most"  #: where to be
     compared_with: str | None = None
+    race: Literal["ahead", "behind"] | None = None  #: which of the two has to be at the bound first
     curve: tuple[tuple[int, float], ...] = ()  #: (updates, score) from the authors' log
     note: str = ""  #: where our settings depart from the paper's, and why
 
     def __post_init__(self) -> None:
-        if self.bound is not None and self.compared_with is not None:
-            raise ValueError(f"expected row {self.name} to have one criterion, got a bound and another row")
+        if (self.bound is not None and self.compared_with is not None) != (self.race is not None):
+            raise ValueError(f"expected row {self.name} to have a bound or another row, and both only in a race")
 
     @property
     def within(self) -> int:
@@ -42,14 +44,15 @@ class PaperRow:
         """What has to hold, in words; empty for a row that is only compared with."""
         side = "≤" if self.direction == "at most" else "≥"
         if self.bound is not None:
-            return f"{self.split} {self.score} {side} {self.bound:g}"
+            order = {"ahead": f" before {self.compared_with}", "behind": f" not before {self.compared_with}"}
+            return f"{self.split} {self.score} {side} {self.bound:g}{order[self.race] if self.race else ''}"
         if self.compared_with is not None:
             return f"{self.split} {self.score} {side} that of {self.compared_with}"
         return ""
 
     def passes(self, value: float, other: float | None = None) -> bool:
         """Whether a run that scored `value` reproduces the row; `other` is the score of the row `compared_with`."""
-        limit = self.bound if self.compared_with is None else other
+        limit = other if self.bound is None else self.bound
         if limit is None:
             raise ValueError(f"expected a bound, or the score of another row, to judge {self.name} by")
         return value <= limit if self.direction == "at most" else value >= limit
