@@ -1,6 +1,6 @@
-"""What our runs of the papers' experiments say: `python results/publish.py` writes RESULTS.md and the short table of
-README.md from the runs beside this file (docs/figures/paper_results.py draws them). `--keep runs/reproduce` first
-copies the runs of a directory here: settings, scores and curves, no weights."""
+"""What our runs of the papers' experiments say: `python results/publish.py` writes RESULTS.md, which is page.md with
+tables, and the short table of README.md, from the runs beside this file; docs/figures/paper_results.py draws them.
+`--keep runs/reproduce` first copies the runs of a directory here: settings, scores and curves, no weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import mean
 
 import tyro
-from wording import ADDING, FRONT, HEAD, SECTIONS, Section
 
 from slimrnn.cli.comparison import Contestant
 from slimrnn.cli.verdict import Verdict, judge, run_directory
@@ -23,6 +22,19 @@ from slimrnn.training.record import Run
 RESULTS = Path(__file__).parent
 PROJECT = RESULTS.parent
 SEEDS = range(10)
+FRONT = (  # what README.md shows
+    "copy-1000-kru",
+    "copy-1000-lstm",
+    "copy-2000-kru",
+    "adding-750-lr-gru",
+    "adding-200-kru",
+    "copy-danihelka-lrd-gru",
+    "copy-henaff-lrd-gru",
+    "word-copy-16-gru-factorized",
+    "permuted-mnist-kru-quick",
+    "permuted-mnist-lrd-gru-128-24",
+    "ptb-lrd-gru-1000-64",
+)
 
 
 def main(keep: Path | None = None) -> None:
@@ -51,14 +63,23 @@ def keep_runs(runs: Path) -> None:
 
 
 def page() -> str:
-    """RESULTS.md."""
-    rows = paper_rows()
-    told = [name for section in SECTIONS for name in section.names(rows)]
-    if sorted(told) != sorted(rows):
-        raise ValueError(
-            f"expected every row in one section, got {sorted(set(rows) ^ set(told))} in none or in several"
-        )
-    return "\n\n".join([HEAD, _counts(rows.values()), *map(_section, SECTIONS)]) + "\n"
+    """RESULTS.md: page.md with its marks filled in."""
+    told: list[str] = []
+
+    def rows(prefixes: re.Match[str]) -> str:
+        names = [name for name in paper_rows() if name.startswith(tuple(prefixes[1].split()))]
+        told.extend(names)
+        head = ["command", "ours", "the paper", "verdict", "updates", "time", "parameters"]
+        return markdown([head, *(cells(find_row(name)) for name in names)])
+
+    text = (Path(__file__).parent / "page.md").read_text()
+    text = text.replace("<!-- counts -->", _counts(paper_rows().values()))
+    text = text.replace("<!-- who converges -->", adding_table())
+    text = re.sub(r"<!-- rows: (.*) -->", rows, text)
+    if sorted(told) != sorted(paper_rows()):
+        missing = sorted(set(paper_rows()) - set(told))
+        raise ValueError(f"expected every row in page.md once, got {missing or 'some twice'}")
+    return text
 
 
 def front_table() -> str:
@@ -138,18 +159,6 @@ def score_text(row: PaperRow, value: float) -> str:
     if "accuracy" in row.score:
         return f"{100 * value:.1f} %"
     return f"{value:.2f}" if row.score == "perplexity" else f"{value:.3g}"
-
-
-def _section(section: Section) -> str:
-    rows = [paper_rows()[name] for name in section.names(paper_rows())]
-    head = ["command", "ours", "the paper", "verdict", "updates", "time", "parameters"]
-    parts = [f"## {section.title}", section.text]
-    if section.figure:
-        parts.append(f"![{section.caption}](docs/figures/{section.figure}.png)")
-    if section.title == ADDING:
-        parts.append(adding_table())
-    parts.append(markdown([head, *map(cells, rows)]))
-    return "\n\n".join(part for part in parts if part)
 
 
 def _counts(rows: Iterable[PaperRow]) -> str:
