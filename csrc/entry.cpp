@@ -71,10 +71,21 @@ void prefer_large_pages(const slimrnn_scan &s, bool forward) {
     prefer_large_pages(s.state_history, row);
 }
 
+bool is_permutation(const int64_t *order, int64_t size) {
+    std::vector<char> seen(size_t(size), 0);
+    for (int64_t j = 0; j < size; j++) {
+        if (order[j] < 0 || order[j] >= size || seen[size_t(order[j])]) return false;
+        seen[size_t(order[j])] = 1;
+    }
+    return true;
+}
 bool term_is_sound(const slimrnn_term &t) {
-    if (t.kind < SLIMRNN_BLOCK || t.kind > SLIMRNN_KRONECKER || t.gates < 1 || t.size < 1 || !t.data) return false;
+    if (t.kind < SLIMRNN_BLOCK || t.kind > SLIMRNN_UNITARY_PRODUCT || t.gates < 1 || t.size < 1 || !t.data) return false;
     if (t.kind == SLIMRNN_BLOCK) return t.count >= 1 && t.size % t.count == 0 && t.data[0];
     if (t.kind == SLIMRNN_LOW_RANK) return t.count >= 1 && t.data[0] && t.data[1];
+    if (t.kind == SLIMRNN_UNITARY_PRODUCT)
+        return t.is_complex && t.gates == 1 && t.data[0] && t.data[1] && t.data[2] &&
+               is_permutation(static_cast<const int64_t *>(t.data[2]), t.size);
     if (t.kind != SLIMRNN_KRONECKER) return t.data[0];
     if (t.count < 1 || t.count > 64 || !t.sizes) return false;
     int64_t rows = 1, columns = 1;
@@ -86,8 +97,10 @@ bool term_is_sound(const slimrnn_term &t) {
     }
     return rows == t.size && columns == t.size;
 }
+// Those that have gradients.
 int tensors_of(const slimrnn_term &t) {
-    return t.kind == SLIMRNN_KRONECKER ? t.count : t.kind == SLIMRNN_LOW_RANK ? 2 : 1;
+    if (t.kind == SLIMRNN_KRONECKER) return t.count;
+    return t.kind == SLIMRNN_LOW_RANK || t.kind == SLIMRNN_UNITARY_PRODUCT ? 2 : 1;
 }
 // The rows of the cell, which only modReLU must have, and the leak's.
 bool own_is_sound(const slimrnn_scan &s) {

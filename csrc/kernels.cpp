@@ -6,6 +6,7 @@
 #include "structures/diagonal.h"
 #include "structures/kronecker_pairs.h"
 #include "structures/low_rank.h"
+#include "structures/unitary_product.h"
 #include "time_loop.h"
 
 #include <cstdlib>
@@ -29,6 +30,7 @@ template <class T> Term<T> *make_term(const slimrnn_term &t) {
             if (t.is_complex && KroneckerPairs<T, 2>::fits(t)) return new (std::nothrow) KroneckerPairs<T, 2>(t);
             if (!t.is_complex && KroneckerPairs<T, 1>::fits(t)) return new (std::nothrow) KroneckerPairs<T, 1>(t);
             return new (std::nothrow) Kronecker<T>(t);
+        case SLIMRNN_UNITARY_PRODUCT: return new (std::nothrow) UnitaryProduct<T>(t);
         default: return nullptr;
     }
 }

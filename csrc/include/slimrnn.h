@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 2
+#define SLIMRNN_ABI 3
 
 enum slimrnn_status { SLIMRNN_OK = 0, SLIMRNN_BAD_ARGUMENT = 1, SLIMRNN_NO_MEMORY = 2, SLIMRNN_NO_THREAD = 3 };
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
@@ -30,18 +30,26 @@ enum slimrnn_cell {
     SLIMRNN_GRU_AFTER = 5,
     SLIMRNN_GRU_BEFORE = 6,
 };
-enum slimrnn_kind { SLIMRNN_BLOCK = 0, SLIMRNN_DIAGONAL = 1, SLIMRNN_LOW_RANK = 2, SLIMRNN_KRONECKER = 3 };
+enum slimrnn_kind {
+    SLIMRNN_BLOCK = 0,
+    SLIMRNN_DIAGONAL = 1,
+    SLIMRNN_LOW_RANK = 2,
+    SLIMRNN_KRONECKER = 3,
+    SLIMRNN_UNITARY_PRODUCT = 4,
+};
 
 /* One term of the recurrent map: for every gate a (size x size) matrix, real or complex.
  * BLOCK     count = number of blocks (1: dense)   data[0] (gates, count, size/count, size/count)
  * DIAGONAL                                        data[0] (gates, size)
  * LOW_RANK  count = rank, shared = right is tied  data[0] left (gates, size, rank), data[1] right ([gates,] rank, size)
- * KRONECKER count = factors, sizes = p, q, p, q…  data[i] factor i (gates, p, q) */
+ * KRONECKER count = factors, sizes = p, q, p, q…  data[i] factor i (gates, p, q)
+ * UNITARY_PRODUCT D3 R2 F^-1 D2 P R1 F D1, complex, one gate, with F unitary: data[0] the diagonals (3, size) of modulus
+ *           one, data[1] the vectors v (2, size) of norm one of R = I - 2 v v^H, data[2] int64 (size): (P x)[j] = x[data[2][j]] */
 typedef struct {
     int32_t kind, gates, size, is_complex, count, shared;
     const int64_t *sizes;
     const void *const *data;
-    void *const *gradient; /* backward: added to, same shapes as data */
+    void *const *gradient; /* backward: added to, same shapes as data; none of a permutation */
 } slimrnn_term;
 
 typedef struct {

@@ -168,7 +168,7 @@ def test_second_derivatives_are_the_reference(cell: str, structure: str, options
 
 
 def test_second_derivatives_of_a_sum_with_a_unitary_product() -> None:
-    """Whose native term, the matrix written out, is not what its own product takes."""
+    """Whose native term has a tensor more than its own product takes, a permutation."""
     structure = UnitaryProduct() + BlockDiagonal(3)
     layer = randomise_(CELLS["modrelu"].build(INPUT, 6, structure=structure), 0.1).layer(0)
     x, state = numbers(4, 3, INPUT), start(layer)

@@ -105,7 +105,7 @@ def _replay(layer: RecurrentLayer) -> Callable[..., tuple[Tensor, Tensor]]:
             wx, states = from_pairs(wx), tuple(map(from_pairs, states))
             own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
             mask = None if mask is None else mask[..., ::2]
-            weights = [torch.view_as_complex(w.contiguous()) for w in weights]
+            weights = [torch.view_as_complex(w.contiguous()) if w.is_floating_point() else w for w in weights]
         leaky = layer.leak is not None
         turn = [t.replayed(phase, own, weights, mask, leaky) for phase, t in enumerate(layer.transitions)]
         phase = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import slimrnn
 
-ABI = 2
+ABI = 3
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
 
 

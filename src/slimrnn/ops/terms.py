@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-BLOCK, DIAGONAL, LOW_RANK, KRONECKER = range(4)  # slimrnn_kind
+BLOCK, DIAGONAL, LOW_RANK, KRONECKER, UNITARY_PRODUCT = range(5)  # slimrnn_kind
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
+from slimrnn.ops.terms import UNITARY_PRODUCT, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
-from slimrnn.structures.dense import dense_product
 from slimrnn.structures.initial import uniform
 
 
@@ -52,15 +51,14 @@ class UnitaryProductMap(StructuredMap):
         return _reflect(y, reflections[:, 1]) * phases[:, 2]
 
     def native_terms(self) -> list[NativeTerm]:
-        """Written out: the native core has no FFT."""
-        return [NativeTerm(TermPlan(BLOCK), (self.dense(),))]
+        return [NativeTerm(TermPlan(UNITARY_PRODUCT, tensors=3), (*self.prepare(), self.permutation))]
 
     @property
     def native_arity(self) -> int:
-        return 1
+        return 3
 
     def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
-        return dense_product(tensors[0][gates], h)
+        return self.matvec(h, gates, tensors[:2])
 
     def _project_(self, matrix: Tensor, sweeps: int = 200) -> None:
         """Block coordinate descent from the present parameters; every block has a closed form.
