@@ -97,7 +97,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"stop_at": float("nan")}, "expected stop_at to be finite"),
     ({"seed": 10**30}, "expected seed to be an integer of 64 bits"),
     ({"threads": 10**12}, "expected threads to be at most 1,024"),
-    ({"model": ModelConfig("gru", 10**9)}, "expected a net that fits into the memory, got 1,000,000,000 units"),
+    ({"model": ModelConfig("gru", 10**12)}, "expected a net that fits into the memory, got 1,000,000,000,000 units"),
     ({"dtype": "float16"}, "expected dtype to be float32 or float64"),
 ]
 
