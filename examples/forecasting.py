@@ -82,7 +82,14 @@ def main(
     torch.manual_seed(0)
     series = made() if file is None else read(file, column)
     cut, last = len(series) * 4 // 5, len(series) - horizon  # forecasts are judged from the one step up to the other
-    if min((horizon, *periods)) < 1 or cut < max((WINDOW + horizon, *periods)) or last <= cut + horizon:
+    if min((horizon, *periods)) < 1:
+        raise SystemExit(f"expected a horizon and periods of at least one step, got {horizon} and {periods}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.touch()
+    except OSError as error:
+        raise SystemExit(f"expected a place for the picture, got {out}: {error.strerror}") from None
+    if cut < max((WINDOW + horizon, *periods)) or last <= cut + horizon:
         raise SystemExit(f"expected a series that is long beside its periods and the horizon, got {len(series)} steps")
     mean, scale = series[:cut].mean(), series[:cut].std() + 1e-6
     angles = 2 * math.pi * torch.arange(len(series))[:, None] / torch.tensor(periods)

@@ -164,7 +164,7 @@ def score_text(row: PaperRow, value: float) -> str:
 def _counts(rows: Iterable[PaperRow]) -> str:
     """How many rows are in which state, by their first seed."""
     states = [judge(RESULTS, row, min(seeds_of(row), default=0)).state for row in rows]
-    words = {"passed": "agree with the paper", "failed": "do not", "measured": "have no figure to be held against"}
+    words = {"passed": "agree with the paper", "failed": "disagree", "measured": "have no figure to be held against"}
     found = [f"{states.count(state)} {text}" for state, text in words.items()]  # type: ignore[arg-type]
     other = states.count("unfinished") + states.count("waiting")
     return (
@@ -186,7 +186,8 @@ def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
         share = "" if len(states) == 1 else f" {states.count('passed')} of {len(states)}"
         first = sorted(verdict.update for verdict in verdicts if verdict.state == "passed")
         when = "–".join(f"{update:,}" for update in dict.fromkeys([first[0], first[-1]]))
-        return f"**passed**{share}" + (f" at {when}" if row.direction == "at most" else "")
+        winner = f", {row.compared_with}" if row.race in ("behind", "second") else ""
+        return f"**passed**{share}" + (f"{winner} at {when}" if row.direction == "at most" else "")
     if states[0] in ("unfinished", "waiting"):
         return f"unfinished ({100 * verdicts[0].update / row.within:.0f} % of {row.within:,})"
     return {"failed": "not met", "measured": "–"}.get(states[0], states[0])

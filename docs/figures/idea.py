@@ -47,7 +47,8 @@ def main(directory: Path = Path(__file__).parent) -> None:
     figure.text(0.365, 0.91, words, fontsize=11.5, color=GREY, va="center")
     tiles = GridSpecFromSubplotSpec(2, 3, grid[1], hspace=0.28, wspace=0.05)
     for place, (name, (drawn, counted)) in enumerate(STRUCTURES.items()):
-        draw_matrix(figure, tiles[divmod(place, 3)], name, drawn, numbers(counted))
+        count = f"{numbers(counted):,}" + (" (complex factors)" if isinstance(counted, Kronecker) else "")
+        draw_matrix(figure, tiles[divmod(place, 3)], name, drawn, count)
     save(figure, directory / "idea.png")
 
 
@@ -63,7 +64,7 @@ def draw_cells(figure: Figure, place: object) -> None:
         axes.text(0.07, low + 0.2, equation, fontsize=12.5, va="center")
 
 
-def draw_matrix(figure: Figure, place: object, name: str, structure: Structure, count: int) -> None:
+def draw_matrix(figure: Figure, place: object, name: str, structure: Structure, count: str) -> None:
     axes = figure.add_subplot(place)  # type: ignore[call-overload]
     values = matrix(structure)
     shades = LinearSegmentedColormap.from_list("shades", [COLORS[1], "#ffffff", COLORS[0]])
@@ -72,7 +73,7 @@ def draw_matrix(figure: Figure, place: object, name: str, structure: Structure, 
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_color("#cccccc")
     axes.set_title(name, fontsize=11, family="monospace", loc="center", pad=5)
-    axes.set_xlabel(f"{count:,}", fontsize=11.5, color=GREY, labelpad=4)
+    axes.set_xlabel(count, fontsize=11.5, color=GREY, labelpad=4)
 
 
 def matrix(structure: Structure) -> NDArray[np.float64]:

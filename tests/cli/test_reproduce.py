@@ -120,12 +120,14 @@ def curve_of(row: str, losses: list[float], ended: str) -> None:
 @pytest.mark.parametrize(
     ("hare", "tortoise", "verdict"),
     [
-        ([2, 0.5, 0.4], [2, 2, 0.5], ("passed at update 2", "passed at update 2")),
-        ([2, 0.5, 0.4], [2, 2, 2], ("passed at update 2", "passed at update 2")),
-        ([2, 2, 0.5], [2, 0.5, 0.4], ("failed at update 2", "failed at update 2")),
-        ([2, 2, 2], [2, 2, 2], ("failed at update 4", "failed at update 4")),
-        ([2, 0.5], [2], ("unfinished at update 2", "unfinished at update 0")),
-        ([2, 2], [2, 2, 2], ("unfinished at update 2", "unfinished at update 4")),
+        ([2, 0.5, 0.4], [2, 2, 0.5], ("passed at update 2", "passed at update 2", "passed at update 2")),
+        ([2, 0.5, 0.4], [2, 2, 2], ("passed at update 2", "passed at update 2", "failed at update 4")),
+        ([2, 0.5, 0.4], [2, 0.5, 0.4], ("failed at update 2", "failed at update 2", "failed at update 2")),
+        ([2, 2, 0.5], [2, 0.5, 0.4], ("failed at update 2", "failed at update 2", "failed at update 2")),
+        ([2, 2, 2], [2, 2, 2], ("failed at update 4", "failed at update 4", "failed at update 4")),
+        ([2, 0.5], [2], ("unfinished at update 2", "unfinished at update 0", "unfinished at update 0")),
+        ([2, 2], [2, 2, 2], ("unfinished at update 2", "unfinished at update 4", "unfinished at update 4")),
+        ([2, 0.5, 0.4], [2, 2], ("passed at update 2", "passed at update 2", "unfinished at update 2")),
     ],
 )
 def test_a_race_for_the_bound(
@@ -133,12 +135,13 @@ def test_a_race_for_the_bound(
     monkeypatch: pytest.MonkeyPatch,
     hare: list[float],
     tortoise: list[float],
-    verdict: tuple[str, str],
+    verdict: tuple[str, str, str],
 ) -> None:
     ahead = PaperRow("hare", "Almanac §6", "runs", CONFIG, bound=1.0, compared_with="tortoise", race="ahead")
     behind = replace(ahead, name="tortoise", compared_with="hare", race="behind")
-    publish(monkeypatch, ahead, behind)
-    for row, losses in (("hare", hare), ("tortoise", tortoise)):
+    second = replace(behind, name="turtle", race="second")
+    publish(monkeypatch, ahead, behind, second)
+    for row, losses in (("hare", hare), ("tortoise", tortoise), ("turtle", tortoise)):
         curve_of(row, losses, "finished" if len(losses) == 3 else "budget")
     capsys.readouterr()
     assert main(["reproduce", "--list"]) == 0

@@ -118,3 +118,8 @@ def test_a_race_says_who_has_to_be_first() -> None:
     ahead = PaperRow("a", "p", "c", CONFIG, bound=1.0, compared_with="b", race="ahead")
     assert ahead.criterion == "test loss ≤ 1 before b"
     assert replace(ahead, race="behind").criterion == "test loss ≤ 1 not before b"
+    assert replace(ahead, race="second").criterion == "test loss ≤ 1 after b"
+
+
+def test_a_row_may_have_to_be_in_time() -> None:
+    assert PaperRow("a", "p", "c", CONFIG, bound=1.0, by=30_000).criterion == "test loss ≤ 1 by update 30,000"

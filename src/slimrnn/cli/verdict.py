@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -53,7 +52,7 @@ def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
     complete, met = run.result.ended in ("finished", "target"), limit is not None and row.passes(value, limit)
     if met and row.direction == "at most":
         first = next((u for u, score in zip(updates, scores, strict=True) if row.passes(score, limit)), last)
-        return Verdict("passed", first, value)
+        return Verdict("passed" if row.by is None or first <= row.by else "failed", first, value)
     if not complete:
         return Verdict("unfinished", run.result.updates, value)
     if limit is None:
@@ -66,11 +65,17 @@ def _raced(runs: Path, row: PaperRow, seed: int, value: float) -> Verdict:
     assert row.compared_with is not None
     own, other = (_progress(runs, some, row, seed) for some in (row, find_row(row.compared_with)))
     first, second = (own, other) if row.race == "ahead" else (other, own)
-    if first.reached is not None and min(second.reached or math.inf, second.last) >= first.reached:
-        return Verdict("passed", first.reached, value)
-    if second.reached is not None and min(first.reached or math.inf, first.last) >= second.reached:
+    if first.reached is not None and second.beyond(first.reached):
+        waits = row.race == "second" and second.reached is None
+        return Verdict("passed", first.reached, value) if not waits else _open(own, value)
+    if second.reached is not None and (first.beyond(second.reached) or first.reached == second.reached):
         return Verdict("failed", second.reached, value)
-    return Verdict("failed" if own.complete and other.complete else "unfinished", own.last, value)
+    return _open(own, value, other)
+
+
+def _open(own: _Progress, value: float, *others: _Progress) -> Verdict:
+    """Nobody is there yet, or the one that has to be is not."""
+    return Verdict("failed" if all(one.complete for one in (own, *others)) else "unfinished", own.last, value)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,10 @@ class _Progress:
     reached: int | None
     last: int
     complete: bool
+
+    def beyond(self, update: int) -> bool:
+        """Was not there yet at that update."""
+        return self.last >= update and (self.reached is None or self.reached > update)
 
 
 def _progress(runs: Path, row: PaperRow, race: PaperRow, seed: int) -> _Progress:

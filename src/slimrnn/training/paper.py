@@ -26,7 +26,10 @@ class PaperRow:
     bound: float | None = None
     direction: Literal["at most", "at least"] = "at most"  #: where to be
     compared_with: str | None = None
-    race: Literal["ahead", "behind"] | None = None  #: which of the two has to be at the bound first
+    race: Literal["ahead", "behind", "second"] | None = (
+        None  #: which place; "behind" may never be there, "second" has to
+    )
+    by: int | None = None  #: the update at which the bound has to be met at the latest
     curve: tuple[tuple[int, float], ...] = ()  #: (updates, score) from the authors' log
     note: str = ""  #: where our settings depart from the paper's, and why
 
@@ -44,8 +47,15 @@ class PaperRow:
         """What has to hold, in words; empty for a row that is only compared with."""
         side = "≤" if self.direction == "at most" else "≥"
         if self.bound is not None:
-            order = {"ahead": f" before {self.compared_with}", "behind": f" not before {self.compared_with}"}
-            return f"{self.split} {self.score} {side} {self.bound:g}{order[self.race] if self.race else ''}"
+            order = {"ahead": "before", "behind": "not before", "second": "after"}
+            when = (
+                f" {order[self.race]} {self.compared_with}"
+                if self.race
+                else f" by update {self.by:,}"
+                if self.by
+                else ""
+            )
+            return f"{self.split} {self.score} {side} {self.bound:g}{when}"
         if self.compared_with is not None:
             return f"{self.split} {self.score} {side} that of {self.compared_with}"
         return ""
