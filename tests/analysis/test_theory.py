@@ -8,22 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from memory_cases import HIDDEN, INPUTS, inputs, one
+from torch import nn
 
 from slimrnn import GRU, LSTM, RNN, Diagonal, FullUnitary, Kronecker
-from slimrnn.analysis.theory import MemoryRange, memory_range
-from slimrnn.layers import RecurrentStack
-
-INPUTS, HIDDEN = 3, 12
-
-
-def inputs(steps: int = 120, batch: int = 8, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(steps, batch, INPUTS, dtype=dtype, generator=torch.Generator().manual_seed(0))
-
-
-def one(layer: RecurrentStack | nn.RNNBase, x: Tensor | None = None, **options: Any) -> MemoryRange:
-    (found,) = memory_range(layer, inputs(dtype=next(layer.parameters()).dtype) if x is None else x, **options)
-    return found
+from slimrnn.analysis.theory import memory_range
 
 
 def with_radius(layer: Any, radius: float) -> Any:
