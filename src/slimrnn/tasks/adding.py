@@ -19,7 +19,7 @@ from slimrnn.tasks.averages import average
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.training import random
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
+from slimrnn.training.paper import FURNN_RATE, PaperRow
 from slimrnn.training.task import Batch, Indices, Score
 
 TOLERANCE = 0.04
@@ -140,6 +140,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
         eval_every=500,
         checkpoint_every=500,
     )
+    slow = replace(rival, optim=replace(rival.optim, recurrent_rate=FURNN_RATE))
     # ‖W‖ is the product of nine norms, and over T steps its power counts: the factors move the slower the longer T is.
     rate = min(0.1, 20 / length)
     optim = OptimConfig("adam", recurrent_rate=rate, clip_norm=1.0, penalty=1.0, schedule="cosine")
@@ -160,7 +161,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
                 kru,
                 name=f"adding-{length}-{name}",
                 claim=claim,
-                config=replace(rival, model=model),
+                config=replace(slow if name == "furnn" else rival, model=model),
                 compared_with=kru.name,
                 race="behind",
                 note="",
