@@ -135,7 +135,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
     rival = Config(
         AddingTask(length),
         optim=OptimConfig("rmsprop"),
-        updates=20_000,
+        updates=20_000 if length <= 200 else 40_000,
         train_size=100_000,
         eval_every=500,
         checkpoint_every=500,
