@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from figure_style import LEGEND, save, styled
 from matplotlib.axes import Axes
@@ -70,14 +71,14 @@ def level(axes: Axes, value: float, text: str, place: float = 0.99) -> None:
     label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable on a curve too
 
 
-def finish(axes: Axes, title: str, subtitle: str, ylabel: str, legend: bool = True) -> None:
+def finish(axes: Axes, title: str, subtitle: str, ylabel: str, legend: bool = True, **placed: Any) -> None:
     styled(axes, title, subtitle, "updates", ylabel)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlim(left=0)
     is_empty = not axes.get_legend_handles_labels()[0]
     if legend and not is_empty:
-        axes.legend(**LEGEND)
+        axes.legend(**{**LEGEND, **placed})
     if is_empty:
         axes.text(0.5, 0.5, "not run yet", transform=axes.transAxes, color=GREY, fontsize=11, ha="center", va="center")
 
@@ -103,7 +104,8 @@ def draw_adding() -> Figure:
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
-        finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)")
+        placed = {"loc": "upper right", "ncols": 1 if length == 750 else 3}
+        finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)", **placed)
     return figure
 
 

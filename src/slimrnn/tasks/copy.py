@@ -130,7 +130,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
     fixed = replace(trained, model=_KRU, optim=OptimConfig("rmsprop", recurrent_rate=0.0))
     slow = replace(trained, model=_FURNN, optim=OptimConfig("rmsprop", recurrent_rate=FURNN_RATE))
     rows = [
-        PaperRow(f"copy-{length}-kru", source, "goes to zero, faster than a fuRNN", fixed, bound=1e-3),
+        PaperRow(f"copy-{length}-kru", source, "goes to zero", fixed, bound=1e-3),
         PaperRow(
             f"copy-{length}-furnn",
             source,
