@@ -164,7 +164,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
                 config=replace(slow if name == "furnn" else rival, model=model),
                 compared_with=kru.name,
                 race="behind",
-                note="",
+                note="a slow unitary matrix, as in copy-1000-furnn" if name == "furnn" else "",
             )
             for name, model in _RIVALS.items()
             if name != "uernn" or length <= 200  # beyond, the paper found it too unstable to report

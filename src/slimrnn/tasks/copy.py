@@ -204,7 +204,7 @@ def _low_rank_paper() -> list[PaperRow]:
                 bound=1e-3,
                 compared_with=plain.name,
                 race="ahead",
-                note=note,
+                note=f"epsilon is that of {plain.name}" if note else "",
             ),
         ]
     return rows

@@ -121,6 +121,7 @@ def _kronecker_paper() -> list[PaperRow]:
     special = {"kru": kru, "furnn": furnn}
     ours = {
         "kru": ["slow factors, penalty 1 and clipping are ours"],
+        "furnn": ["a slow unitary matrix, near its authors' settings"],
         "uernn": ["a learned initial state, which gives the paper's count of parameters, is ours"],
     }
     rows = []
