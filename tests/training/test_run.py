@@ -67,6 +67,16 @@ def test_best_net_is_the_one_with_the_best_validation_score(tmp_path: Path) -> N
     assert evaluate(result.directory, config, "final") == result.final != result.best
 
 
+def test_a_run_stopped_between_evaluations_has_the_scores_of_its_last_net_if_that_is_better(tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run")
+    stopped = train(config, budget=0, quiet=True)
+    assert (stopped.ended, stopped.updates, stopped.best_update) == ("budget", 1, 1)
+    assert evaluate(stopped.directory, config) == stopped.best == stopped.final
+    assert stopped.best["valid"]["loss"] < Run(stopped.directory).curve["valid/loss"][0]
+    resumed, whole = resume(stopped.directory, config, quiet=True), train(tiny(tmp_path / "whole"), quiet=True)
+    assert (resumed.best_update, resumed.best) == (whole.best_update, whole.best)
+
+
 class RisingTask(EchoTask):
     monitor = "accuracy"
     lower_is_better = False

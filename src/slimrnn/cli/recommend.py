@@ -76,10 +76,11 @@ def load(directory: Path) -> tuple[RecommendTask, RecommenderModel]:
     from slimrnn.training.nets import WEIGHTS
     from slimrnn.training.record import Run
 
-    config = config_from_dict(Run(directory).config)
+    run = Run(directory)
+    config = config_from_dict(run.config)
     if not isinstance(config.task, RecommendTask):
         raise UsageError(f"expected a run on {RecommendTask.name}, got {directory}, which is one on {config.task.name}")
-    weights, _ = read_tensors(directory / "best.safetensors", WEIGHTS)
+    weights, _ = read_tensors(run.best_weights, WEIGHTS)
     if int(weights["catalogue"]) != config.task.log.catalogue:
         known, found = len(weights["bias"]), config.task.output_size
         raise UsageError(

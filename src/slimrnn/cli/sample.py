@@ -64,10 +64,11 @@ def load(directory: Path) -> tuple[PTBCharsTask, SymbolModel]:
     from slimrnn.training.record import Run
     from slimrnn.training.symbol_model import SymbolModel
 
-    config = config_from_dict(Run(directory).config)
+    run = Run(directory)
+    config = config_from_dict(run.config)
     if not isinstance(config.task, PTBCharsTask):
         raise UsageError(f"expected a run on {PTBCharsTask.name}, got {directory}, which is one on {config.task.name}")
-    weights, _ = read_tensors(directory / "best.safetensors", WEIGHTS)
+    weights, _ = read_tensors(run.best_weights, WEIGHTS)
     known = len(weights["readout.bias"])
     if known != config.task.output_size:
         found = f"{config.task.file} with {config.task.output_size}"

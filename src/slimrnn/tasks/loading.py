@@ -18,6 +18,7 @@ def load_run(path: Path | str) -> tuple[nn.Module, Config]:
 
     path = Path(path)
     is_file = path.suffix == ".safetensors"
-    config = config_from_dict(Run(path.parent if is_file else path).config)
-    net, _ = read_net(path if is_file else path / "best.safetensors", config)
+    run = Run(path.parent if is_file else path)
+    config = config_from_dict(run.config)
+    net, _ = read_net(path if is_file else run.best_weights, config)
     return net.eval(), config

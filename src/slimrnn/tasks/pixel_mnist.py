@@ -189,6 +189,6 @@ def _ours() -> list[PaperRow]:
         bound=None,
     )
     kru = rows["permuted-mnist-kru"]
-    fast = OptimConfig(lr=1e-2, clip_norm=1.0)
+    fast = OptimConfig(lr=5e-3, clip_norm=1.0)
     gated = (rows["permuted-mnist-lrd-gru-128-24"], gru, blocks)
     return [blocks, _quick(kru, kru.config.optim), *(_quick(row, fast) for row in gated)]

@@ -169,9 +169,13 @@ def _finish(config: Config, conductor: Conductor, module: SequenceModule, progre
 
 
 def _best(config: Config, conductor: Conductor, final: Scores, sizes: dict[str, int]) -> tuple[int | None, Scores]:
-    """The best net's update and scores. Its file may be from beyond the checkpoint that a killed run went on from."""
-    if conductor.best_update in (conductor.update, -1):
-        return (None if conductor.best_update < 0 else conductor.best_update), final
+    """The best net's update and scores: the last net's, if the run was stopped before it could be evaluated and it is
+    better. The file of the best may be from beyond the checkpoint that a killed run went on from."""
+    sign = 1 if config.task.lower_is_better else -1
+    if conductor.best_update == conductor.update or sign * final["valid"][config.task.monitor] < conductor.best:
+        return conductor.update, final
+    if conductor.best_update < 0:  # no score was a number
+        return None, final
     assert config.out is not None
     try:
         model, update = read_net(config.out / "best.safetensors", config)

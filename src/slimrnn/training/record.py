@@ -90,6 +90,15 @@ class Run:
         nets = {net: {split: _numbers(scores) for split, scores in values[net].items()} for net in ("best", "final")}
         return Result(self.directory, **values | nets | {"recoveries": tuple(values["recoveries"])})
 
+    @property
+    def best_weights(self) -> Path:
+        """The file of the best net, which in a run that was stopped between evaluations may be the last one."""
+        result = self.result
+        is_last = (
+            result is not None and result.ended in ("budget", "interrupted") and result.best_update == result.updates
+        )
+        return self.directory / ("final.safetensors" if is_last else "best.safetensors")
+
     def write(self, **changes: Any) -> None:
         """Change entries of run.json."""
         self.record |= changes

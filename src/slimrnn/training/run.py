@@ -60,7 +60,8 @@ def evaluate(directory: Path | str, config: Config, checkpoint: str = "best") ->
     run = Run(directory)
     check(config)
     run.check_continues(config)
-    return score_weights(run.directory / f"{checkpoint}.safetensors", config)
+    path = run.best_weights if checkpoint == "best" else run.directory / "final.safetensors"
+    return score_weights(path, config)
 
 
 def _check_processes(config: Config) -> None:
