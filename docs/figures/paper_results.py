@@ -104,7 +104,7 @@ def draw_adding() -> Figure:
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
-        placed: dict[str, Any] = {"loc": "upper right", "ncols": 1 if length == 750 else 3}
+        placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 3}
         finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)", **placed)
     return figure
 
@@ -148,7 +148,8 @@ def draw_mnist() -> Figure:
     log_of_the_authors(left, "permuted-mnist-lr-gru-128-24", GREY, "LR-GRU 128, rank 24: its authors")
     finish(left, "Permuted MNIST, the papers' settings", "batches of 20", "accuracy (validation)")
     quick = {label: f"{row}-quick" for label, row in slow.items() if row != "lstm"} | {"KRU 512": "kru-quick"}
-    lines(right, {label: f"permuted-mnist-{row}" for label, row in quick.items()}, "valid/accuracy")
+    colors = (*COLORS[:3], COLORS[4])  # the LSTM's is not the KRU's
+    lines(right, {label: f"permuted-mnist-{row}" for label, row in quick.items()}, "valid/accuracy", colors)
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
     for axes in (left, right):
         axes.set_ylim(0, 1)
