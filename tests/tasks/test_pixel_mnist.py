@@ -161,7 +161,7 @@ def test_nets_have_the_papers_sizes(name: str, total: int, recurrent: int) -> No
 
 def test_every_row_of_the_papers_is_there() -> None:
     rows = {row.name: row for row in PixelMnistTask.papers()}
-    assert len(rows) == 16
+    assert len(rows) == 19
     for name, row in rows.items():
         assert row.config.task == (PERMUTED if name.startswith("permuted") else PLAIN)
         assert config_from_dict(config_to_dict(row.config)) == row.config
@@ -169,6 +169,10 @@ def test_every_row_of_the_papers_is_there() -> None:
         assert all(update % row.config.eval_every == 0 for update, _ in row.curve)
     assert rows["permuted-mnist-kru"].criterion == "test accuracy ≥ 0.945"
     assert len(rows["permuted-mnist-lr-gru-128-24"].curve) == 6
+    for name in (name for name in rows if name.endswith("-quick")):
+        slow = rows[name.removesuffix("-quick")]
+        assert (rows[name].config.model, rows[name].bound) == (slow.config.model, slow.bound)
+        assert rows[name].config.updates < slow.config.updates
 
 
 @pytest.mark.parametrize(
