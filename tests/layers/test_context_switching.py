@@ -46,6 +46,17 @@ def test_a_uniform_mask_is_the_plain_layer_scaled(name: str, normalise: str) -> 
 
 
 @every_layer
+@everywhere
+@pytest.mark.parametrize("normalise", ["softmax", "sigmoid"])
+def test_a_uniform_mask_of_mean_one_is_the_plain_layer(name: str, on: str, normalise: str) -> None:
+    layer, x = build(name), numbers(5, 2, 6)
+    switching = ContextSwitching(layer, on, normalise=normalise, mean_one=True)
+    torch.testing.assert_close(switching.contexts(x).mean(-1), torch.ones(5, 2, dtype=torch.float64))
+    assert not torch.allclose(switching(x)[0], layer(x)[0])
+    torch.testing.assert_close(uniform_(switching)(x)[0], layer(x)[0])
+
+
+@every_layer
 def test_every_group_of_units_has_blocks_of_its_own(name: str) -> None:
     switching, x = ContextSwitching(build(name, delays=[1, 2])), numbers(5, 2, 6)
     output, plain = switching(x)[0].unflatten(-1, (-1, 6, 2)), switching.layer(x)[0].unflatten(-1, (-1, 6, 2))

@@ -25,8 +25,9 @@ class ContextSwitching(nn.Module):
 
     on="inputs": block k of the layer's input is multiplied by m_tk; on="outputs": block k of its output; on="both".
 
-    `layer` is an RNN, GRU or LSTM with structure BlockDiagonal(K). normalise="softmax" or "sigmoid": σ(z)/Σσ(z). The
-    interface is the layer's; the state is that of the layer and that of the auxiliary net."""
+    `layer` is an RNN, GRU or LSTM with structure BlockDiagonal(K). normalise="softmax" or "sigmoid": σ(z)/Σσ(z). With
+    `mean_one` the masks are K times that, so that a uniform one leaves the layer as it is instead of scaling it by 1/K.
+    The interface is the layer's; the state is that of the layer and that of the auxiliary net."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class ContextSwitching(nn.Module):
         on: str = "outputs",
         *,
         normalise: str = "softmax",
+        mean_one: bool = False,
         auxiliary_size: int = 32,
     ) -> None:
         super().__init__()
@@ -51,7 +53,7 @@ class ContextSwitching(nn.Module):
             raise ValueError(f"expected input_size divisible by the {blocks} blocks, got {layer.input_size}")
         some = next(layer.parameters())
         options: dict[str, Any] = {"dtype": some.dtype, "device": some.device}
-        self.layer, self.on, self.normalise = layer, on, normalise
+        self.layer, self.on, self.normalise, self.mean_one = layer, on, normalise, mean_one
         self.copies = 2 if layer.cell.complex else 1
         self.auxiliary = GRU(layer.input_size, auxiliary_size, batch_first=layer.batch_first, **options)
         self.switch = nn.Linear(auxiliary_size, blocks, **options)
@@ -115,13 +117,15 @@ class ContextSwitching(nn.Module):
     def _mask(self, context: Tensor) -> Tensor:
         scores: Tensor = self.switch(context)
         if self.normalise == "softmax":
-            return scores.softmax(-1)
-        open: Tensor = torch.sigmoid(scores)
-        shares: Tensor = open / open.sum(-1, keepdim=True)
-        return shares
+            shares = scores.softmax(-1)
+        else:
+            open = torch.sigmoid(scores)
+            shares = open / open.sum(-1, keepdim=True)
+        return shares * self.blocks if self.mean_one else shares
 
     def extra_repr(self) -> str:
-        return f"on={self.on!r}, normalise={self.normalise!r}, extra_parameters={self.extra_parameters:,}"
+        mean = ", mean_one=True" if self.mean_one else ""
+        return f"on={self.on!r}, normalise={self.normalise!r}{mean}, extra_parameters={self.extra_parameters:,}"
 
 
 def _masked(x: Tensor, mask: Tensor, copies: int = 1) -> Tensor:

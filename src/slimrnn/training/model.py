@@ -90,7 +90,9 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | Conte
         backend=config.backend,
         **own,
     )
-    return stack if config.context_switching == "none" else ContextSwitching(stack, config.context_switching)
+    if config.context_switching == "none":
+        return stack
+    return ContextSwitching(stack, config.context_switching, mean_one=True)
 
 
 def _leak(config: ModelConfig) -> Leaky | None:
