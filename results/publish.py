@@ -33,6 +33,7 @@ FRONT = (  # what README.md shows
     "copy-henaff-lrd-gru",
     "word-copy-16-gru-factorized",
     "permuted-mnist-kru-quick",
+    "permuted-mnist-gru-128-quick",
     "permuted-mnist-lrd-gru-128-24-quick",
     "ptb-lrd-gru-1000-64",
 )
