@@ -28,6 +28,7 @@ FRONT = (  # what README.md shows
     "copy-2000-kru",
     "adding-750-lr-gru",
     "adding-400-kru",
+    "adding-750-kru",
     "copy-500-lrd-gru",
     "copy-danihelka-lrd-gru",
     "copy-henaff-lrd-gru",
