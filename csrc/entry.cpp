@@ -71,37 +71,6 @@ void prefer_large_pages(const slimrnn_scan &s, bool forward) {
     prefer_large_pages(s.state_history, row);
 }
 
-bool is_permutation(const int64_t *order, int64_t size) {
-    std::vector<char> seen(size_t(size), 0);
-    for (int64_t j = 0; j < size; j++) {
-        if (order[j] < 0 || order[j] >= size || seen[size_t(order[j])]) return false;
-        seen[size_t(order[j])] = 1;
-    }
-    return true;
-}
-bool term_is_sound(const slimrnn_term &t) {
-    if (t.kind < SLIMRNN_BLOCK || t.kind > SLIMRNN_UNITARY_PRODUCT || t.gates < 1 || t.size < 1 || !t.data) return false;
-    if (t.kind == SLIMRNN_BLOCK) return t.count >= 1 && t.size % t.count == 0 && t.data[0];
-    if (t.kind == SLIMRNN_LOW_RANK) return t.count >= 1 && t.data[0] && t.data[1];
-    if (t.kind == SLIMRNN_UNITARY_PRODUCT)
-        return t.is_complex && t.gates == 1 && t.data[0] && t.data[1] && t.data[2] &&
-               is_permutation(static_cast<const int64_t *>(t.data[2]), t.size);
-    if (t.kind != SLIMRNN_KRONECKER) return t.data[0];
-    if (t.count < 1 || t.count > 64 || !t.sizes) return false;
-    int64_t rows = 1, columns = 1;
-    for (int i = 0; i < t.count; i++) {
-        const int64_t p = t.sizes[2 * i], q = t.sizes[2 * i + 1];
-        if (p < 1 || q < 1 || p > t.size || q > t.size || !t.data[i]) return false;
-        rows *= p, columns *= q;
-        if (rows > t.size || columns > t.size) return false;
-    }
-    return rows == t.size && columns == t.size;
-}
-// Those that have gradients.
-int tensors_of(const slimrnn_term &t) {
-    if (t.kind == SLIMRNN_KRONECKER) return t.count;
-    return t.kind == SLIMRNN_LOW_RANK || t.kind == SLIMRNN_UNITARY_PRODUCT ? 2 : 1;
-}
 // The rows of the cell, which only modReLU must have, and the leak's.
 bool own_is_sound(const slimrnn_scan &s) {
     static const int rows[] = {0, 0, 0, 1, 3, 1, 0};
@@ -109,25 +78,20 @@ bool own_is_sound(const slimrnn_scan &s) {
     if (s.leaky < 0 || s.leaky > 1 || of_cell < 0 || !s.own != !s.own_rows) return false;
     return of_cell == rows[s.cell] || (of_cell == 0 && s.cell != SLIMRNN_MODRELU);
 }
-bool is_sound(const slimrnn_scan *s, bool forward) {
+bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
     static const int gates[] = {1, 1, 1, 1, 4, 3, 3};
     if (!s || s->dtype < 0 || s->dtype > 1 || s->cell < 0 || s->cell > SLIMRNN_GRU_BEFORE || s->time < 1 ||
         s->batch < 0 || s->width < 1 || s->gates != gates[s->cell] || s->states != (s->cell == SLIMRNN_LSTM ? 2 : 1) ||
-        s->term_count < 1 || !s->terms || !s->state || !s->out || !own_is_sound(*s) || s->phases < 1 ||
-        s->term_count % s->phases || (s->phases > 1 && s->u))
+        !s->state || !s->out || !own_is_sound(*s) || (s->phases > 1 && s->u))
         return false;
-    if (s->is_complex && s->cell != SLIMRNN_IDENTITY && s->cell != SLIMRNN_MODRELU) return false;
-    for (int k = 0; k < s->term_count; k++) {
-        const slimrnn_term &t = s->terms[k];
-        if (!term_is_sound(t) || t.gates != s->gates || !t.is_complex != !s->is_complex || int64_t(t.size) * (t.is_complex ? 2 : 1) != s->width) return false;
-    }
+    if (s->is_complex && ((s->cell != SLIMRNN_IDENTITY && s->cell != SLIMRNN_MODRELU) || s->width % 2)) return false;
+    if (s->phases < 1 || s->phases > SLIMRNN_MOST_PHASES || s->term_count < 1 || s->term_count % s->phases ||
+        s->term_count / s->phases > SLIMRNN_MOST_TERMS || !s->terms || !k->terms_are_sound(s, !forward))
+        return false;
     if (s->gate_history && s->states == 2 && !s->state_history) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
-    for (int k = 0; k < s->term_count; k++)
-        for (int i = 0; i < tensors_of(s->terms[k]); i++)
-            if (!s->terms[k].gradient || !s->terms[k].gradient[i]) return false;
-    return (s->gate_history || s->cell < SLIMRNN_LSTM) && (!s->leaky || s->state_history) && (!s->own || s->d_own) && (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out &&
-           s->d_last && s->d_state;
+    return (s->gate_history || s->cell < SLIMRNN_LSTM) && (!s->leaky || s->state_history) && (!s->own || s->d_own) &&
+           (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out && s->d_last && s->d_state;
 }
 
 int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
@@ -149,10 +113,10 @@ int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     return status;
 }
 int run(const slimrnn_scan *s, bool forward) {
-    if (!is_sound(s, forward)) return SLIMRNN_BAD_ARGUMENT;
+    const Kernels *k = kernels();
+    if (!is_sound(s, k, forward)) return SLIMRNN_BAD_ARGUMENT;
     if (s->batch == 0) return SLIMRNN_OK;
     prefer_large_pages(*s, forward);
-    const Kernels *k = kernels();
     int status;
     void *packed = k->pack(s, !forward, &status);
     if (!packed) return status;
@@ -177,6 +141,10 @@ struct Steps {
 extern "C" {
 
 int32_t slimrnn_abi(void) { return SLIMRNN_ABI; }
+
+const char *slimrnn_structure(int32_t index) { return kernels()->structure_name(index); }
+
+void slimrnn_limits(int32_t *terms, int32_t *phases) { *terms = SLIMRNN_MOST_TERMS, *phases = SLIMRNN_MOST_PHASES; }
 
 const char *slimrnn_isa(int32_t index) {
     return index >= 0 && size_t(index) < all().size() ? all()[size_t(index)]->name : nullptr;
@@ -223,8 +191,8 @@ int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
         s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0;
         s.gate_history = s.state_history = nullptr;
         s.x = s.state = s.out = s.last = &some;  // only looked at, not into
-        if (!is_sound(&s, true)) return SLIMRNN_BAD_ARGUMENT;
         const Kernels *k = kernels();
+        if (!is_sound(&s, k, true)) return SLIMRNN_BAD_ARGUMENT;
         int status;
         void *packed = k->pack(&s, false, &status);
         if (!packed) return status;

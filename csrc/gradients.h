@@ -24,7 +24,7 @@ template <class T> class Gradients {
 
     // Where a thread's sums lie: every term's, the input matrix transposed with the bias as its last row, own.
     struct Sums {
-        T *term[16], *input, *own;
+        T *term[SLIMRNN_MOST_TERMS], *input, *own;
         int64_t size;
     };
     const Sums sums;
@@ -36,7 +36,7 @@ template <class T> class Gradients {
     T *special;   // GRU: (rows, width) the candidate's own gradient (after) or input (before)
     T *x;         // (rows, ldx) the state before, masked
     T *u;         // (rows, ldu) the input and a one
-    T *kept[16];  // per term: (rows, G, kept_size)
+    T *kept[SLIMRNN_MOST_TERMS];  // per term: (rows, G, kept_size)
 
     // Rows a multiple of a page apart would compete for the same few lines of the cache.
     static int64_t apart(int64_t length) { return length % (1024 / sizeof(T)) ? length : length + lanes<T>; }

@@ -2,11 +2,7 @@
 // live in a namespace of the set, and no standard container is used, so that no linker can mix them.
 #include "kernels.h"
 
-#include "structures/block_diagonal.h"
-#include "structures/diagonal.h"
-#include "structures/kronecker_pairs.h"
-#include "structures/low_rank.h"
-#include "structures/unitary_product.h"
+#include "structures/registry.h"
 #include "time_loop.h"
 
 #include <cstdlib>
@@ -21,21 +17,19 @@ void *aligned(int64_t bytes) {
     return posix_memalign(&p, 64, size_t(bytes > 0 ? bytes : 64)) ? nullptr : p;
 }
 
-template <class T> Term<T> *make_term(const slimrnn_term &t) {
-    switch (t.kind) {
-        case SLIMRNN_BLOCK: return new (std::nothrow) BlockDiagonal<T>(t);
-        case SLIMRNN_DIAGONAL: return new (std::nothrow) Diagonal<T>(t);
-        case SLIMRNN_LOW_RANK: return new (std::nothrow) LowRank<T>(t);
-        case SLIMRNN_KRONECKER:
-            if (t.is_complex && KroneckerPairs<T, 2>::fits(t)) return new (std::nothrow) KroneckerPairs<T, 2>(t);
-            if (!t.is_complex && KroneckerPairs<T, 1>::fits(t)) return new (std::nothrow) KroneckerPairs<T, 1>(t);
-            return new (std::nothrow) Kronecker<T>(t);
-        case SLIMRNN_UNITARY_PRODUCT: return new (std::nothrow) UnitaryProduct<T>(t);
-        default: return nullptr;
+const char *structure_name(int index) {
+    return index >= 0 && index < structure_count ? structures<float>[index].name : nullptr;
+}
+bool terms_are_sound(const slimrnn_scan *s, bool backward) {
+    for (int k = 0; k < s->term_count; k++) {
+        const Operands o{s, s->terms[k]};
+        if (s->terms[k].structure < 0 || s->terms[k].structure >= structure_count || !s->terms[k].tensors) return false;
+        if (!structures<float>[s->terms[k].structure].is_sound(o, backward)) return false;
     }
+    return true;
 }
 
-constexpr int most_terms = 64;
+constexpr int most_terms = SLIMRNN_MOST_TERMS * SLIMRNN_MOST_PHASES;
 struct Pack {
     int dtype, count;
     Term<float> *single[most_terms];
@@ -46,11 +40,11 @@ template <class T> Term<T> **terms_of(Pack *p);
 template <> Term<float> **terms_of(Pack *p) { return p->single; }
 template <> Term<double> **terms_of(Pack *p) { return p->twice; }
 
-template <class T> int fill_pack(Pack *pack, const slimrnn_term *terms, bool backward) {
+template <class T> int fill_pack(Pack *pack, const slimrnn_scan &s, bool backward) {
     Term<T> **own = terms_of<T>(pack);
     int64_t size = 0;
     for (int k = 0; k < pack->count; k++) {
-        own[k] = make_term<T>(terms[k]);
+        own[k] = structures<T>[s.terms[k].structure].make(Operands{&s, s.terms[k]});
         if (!own[k]) return SLIMRNN_NO_MEMORY;
         size += round_up(own[k]->packed_size(), lanes<T>);
     }
@@ -76,15 +70,10 @@ void release(void *packed) {
 }
 
 void *pack(const slimrnn_scan *s, bool backward, int *status) {
-    *status = SLIMRNN_BAD_ARGUMENT;
-    if (s->term_count > most_terms || s->phases > most_phases || terms_per_phase(*s) > 16) return nullptr;
+    *status = SLIMRNN_NO_MEMORY;
     Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr};
-    if (!made) {
-        *status = SLIMRNN_NO_MEMORY;
-        return nullptr;
-    }
-    *status = s->dtype == SLIMRNN_F64 ? fill_pack<double>(made, s->terms, backward)
-                                      : fill_pack<float>(made, s->terms, backward);
+    if (!made) return nullptr;
+    *status = s->dtype == SLIMRNN_F64 ? fill_pack<double>(made, *s, backward) : fill_pack<float>(made, *s, backward);
     if (*status == SLIMRNN_OK) return made;
     release(made);
     return nullptr;
@@ -154,7 +143,7 @@ void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,      SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
+    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::structure_name, SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,      SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
     SLIMRNN_ISA::forward,      SLIMRNN_ISA::sums_size, SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
 };
 

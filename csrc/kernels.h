@@ -6,6 +6,8 @@ namespace slimrnn {
 
 struct Kernels {
     const char *name;
+    const char *(*structure_name)(int index);  // null after the last
+    bool (*terms_are_sound)(const slimrnn_scan *scan, bool backward);
     // Terms packed for use by any number of threads; null when memory is short.
     void *(*pack)(const slimrnn_scan *scan, bool backward, int *status);
     int (*pack_input)(void *packed, const slimrnn_scan *scan);

@@ -32,7 +32,7 @@ template <class T> class TimeLoop {
     Workspace<T> memory;
     const int64_t block;  // numbers of a state of these rows
     const Packed<T> input;
-    Recurrence<T> maps[most_phases];
+    Recurrence<T> maps[SLIMRNN_MOST_PHASES];
 
     const T *in(const void *p, int64_t t, int64_t per_row) const {
         return static_cast<const T *>(p) + (t * s.batch + first) * per_row;
@@ -89,8 +89,8 @@ template <class T> class TimeLoop {
 
     // Back through time. The gradients of the parameters are summed every few steps, while what they need is at hand.
     void backward(T *sums) {
-        alignas(Gradients<T>) unsigned char room[most_phases][sizeof(Gradients<T>)];
-        Gradients<T> *of_phase[most_phases];
+        alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
+        Gradients<T> *of_phase[SLIMRNN_MOST_PHASES];
         for (int phase = 0; phase < s.phases; phase++) {
             of_phase[phase] = new (room[phase]) Gradients<T>(s, maps[phase], memory, sums);
             sums += Gradients<T>::size(s, maps[phase].terms);

@@ -5,7 +5,6 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-constexpr int most_phases = 16;
 inline int terms_per_phase(const slimrnn_scan &s) { return s.term_count / s.phases; }
 
 // The recurrent map of one thread: its terms, the dropout mask of its rows, and scratch memory.
@@ -17,7 +16,7 @@ template <class T> struct Recurrence {
     T *masked;   // (rows, width)
     T *scratch;  // for the terms
     int gates;
-    T *kept[16];  // per term: what the way back leaves for the gradients, see Term
+    T *kept[SLIMRNN_MOST_TERMS];  // per term: what the way back leaves for the gradients, see Term
 
     // y (rows, last-first, width) += W (mask ⊙ x)
     void apply(const T *x, T *y, int64_t ldy, int first, int last) const {

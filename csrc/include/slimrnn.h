@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 3
+#define SLIMRNN_ABI 4
 
 enum slimrnn_status { SLIMRNN_OK = 0, SLIMRNN_BAD_ARGUMENT = 1, SLIMRNN_NO_MEMORY = 2, SLIMRNN_NO_THREAD = 3 };
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
@@ -30,26 +30,23 @@ enum slimrnn_cell {
     SLIMRNN_GRU_AFTER = 5,
     SLIMRNN_GRU_BEFORE = 6,
 };
-enum slimrnn_kind {
-    SLIMRNN_BLOCK = 0,
-    SLIMRNN_DIAGONAL = 1,
-    SLIMRNN_LOW_RANK = 2,
-    SLIMRNN_KRONECKER = 3,
-    SLIMRNN_UNITARY_PRODUCT = 4,
-};
+/* Of one call. */
+enum slimrnn_limit { SLIMRNN_MOST_TERMS = 16 /* in a phase */, SLIMRNN_MOST_PHASES = 16, SLIMRNN_MOST_DIMS = 4 };
 
-/* One term of the recurrent map: for every gate a (size x size) matrix, real or complex.
- * BLOCK     count = number of blocks (1: dense)   data[0] (gates, count, size/count, size/count)
- * DIAGONAL                                        data[0] (gates, size)
- * LOW_RANK  count = rank, shared = right is tied  data[0] left (gates, size, rank), data[1] right ([gates,] rank, size)
- * KRONECKER count = factors, sizes = p, q, p, q…  data[i] factor i (gates, p, q)
- * UNITARY_PRODUCT D3 R2 F^-1 D2 P R1 F D1, complex, one gate, with F unitary: data[0] the diagonals (3, size) of modulus
- *           one, data[1] the vectors v (2, size) of norm one of R = I - 2 v v^H, data[2] int64 (size): (P x)[j] = x[data[2][j]] */
+/* A contiguous tensor of a structure: numbers of the call's dtype, or int64 where the structure says so. A complex number
+ * is a pair, and the pair is no axis of the shape. */
 typedef struct {
-    int32_t kind, gates, size, is_complex, count, shared;
-    const int64_t *sizes;
-    const void *const *data;
-    void *const *gradient; /* backward: added to, same shapes as data; none of a permutation */
+    const void *data;
+    void *gradient; /* backward: added to; null where the structure has no gradient for it */
+    int32_t dims;
+    int64_t shape[SLIMRNN_MOST_DIMS];
+} slimrnn_tensor;
+
+/* One term of the recurrent map, a (size x size) matrix for every gate. `structure` is an index of slimrnn_structure; the
+ * header of each structure in csrc/structures says which tensors it takes. */
+typedef struct {
+    int32_t structure, tensor_count;
+    const slimrnn_tensor *tensors;
 } slimrnn_term;
 
 typedef struct {
@@ -80,6 +77,10 @@ typedef struct {
 
 /* Version of this interface that the library was built with. */
 SLIMRNN_API int32_t slimrnn_abi(void);
+/* Names of the structures that a term can have; null after the last. */
+SLIMRNN_API const char *slimrnn_structure(int32_t index);
+/* The most terms of a phase and the most phases of a call. */
+SLIMRNN_API void slimrnn_limits(int32_t *terms, int32_t *phases);
 /* Names of the instruction sets of this build that this machine can run, best first; null after the last. */
 SLIMRNN_API const char *slimrnn_isa(int32_t index);
 /* Choose one by name; null chooses the best. */

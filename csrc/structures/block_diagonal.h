@@ -1,4 +1,4 @@
-// Blocks on the diagonal; one block is the dense matrix.
+// Blocks on the diagonal. Takes a tensor (gates, blocks, size/blocks, size/blocks), or (gates, size, size): one block.
 #pragma once
 #include "term.h"
 
@@ -6,17 +6,26 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 template <class T> struct BlockDiagonal : Term<T> {
+    static constexpr const char *name = "block_diagonal";
+    static bool is_sound(const Operands &o, bool backward) {
+        const int64_t count = blocks_of(o);
+        if (o.count() != 1 || count < 1 || o.size() % count || (backward && !o.have_gradients(1))) return false;
+        const int64_t block = o.size() / count;
+        return o.has(0, o.gates(), o.size(), o.size()) || o.has(0, o.gates(), count, block, block);
+    }
+    static Term<T> *make(const Operands &o) { return new (std::nothrow) BlockDiagonal(o); }
+    static int64_t blocks_of(const Operands &o) { return o.dims(0) == 4 ? o.extent(0, 1) : 1; }
+
     int gates, blocks;
     int64_t block;  // real numbers per block
     bool is_complex;
     const T *weight;
-    T *const *target;
+    T *target;
     T *memory = nullptr;
 
-    explicit BlockDiagonal(const slimrnn_term &t)
-        : gates(t.gates), blocks(t.count), block(int64_t(t.size) / t.count * (t.is_complex ? 2 : 1)),
-          is_complex(t.is_complex), weight(static_cast<const T *>(t.data[0])),
-          target(reinterpret_cast<T *const *>(t.gradient)) {}
+    explicit BlockDiagonal(const Operands &o)
+        : gates(o.gates()), blocks(int(blocks_of(o))), block(o.width() / blocks), is_complex(o.is_complex()),
+          weight(o.data<T>(0)), target(o.gradient<T>(0)) {}
 
     // Blocks no wider than a vector: two gates share a panel, since they see the same x.
     bool narrow() const { return block <= lanes<T>; }
@@ -84,7 +93,7 @@ template <class T> struct BlockDiagonal : Term<T> {
     void deliver(const T *sums, int first, int last) const override {
         const int64_t size = block * block;
         for (int64_t i = int64_t(first) * blocks; i < int64_t(last) * blocks; i++)
-            add_gradient(sums + i * size, block, block, is_complex, target[0] + i * (is_complex ? size / 2 : size));
+            add_gradient(sums + i * size, block, block, is_complex, target + i * (is_complex ? size / 2 : size));
     }
 };
 

@@ -1,4 +1,4 @@
-// A diagonal: every unit by itself.
+// A diagonal: every unit by itself. Takes a tensor (gates, size).
 #pragma once
 #include "term.h"
 
@@ -6,15 +6,21 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 template <class T> struct Diagonal : Term<T> {
+    static constexpr const char *name = "diagonal";
+    static bool is_sound(const Operands &o, bool backward) {
+        return o.count() == 1 && o.has(0, o.gates(), o.size()) && (!backward || o.have_gradients(1));
+    }
+    static Term<T> *make(const Operands &o) { return new (std::nothrow) Diagonal(o); }
+
     int gates;
     int64_t width;
     bool is_complex;
     const T *diagonal;
-    T *const *target;
+    T *target;
 
-    explicit Diagonal(const slimrnn_term &t)
-        : gates(t.gates), width(int64_t(t.size) * (t.is_complex ? 2 : 1)), is_complex(t.is_complex),
-          diagonal(static_cast<const T *>(t.data[0])), target(reinterpret_cast<T *const *>(t.gradient)) {}
+    explicit Diagonal(const Operands &o)
+        : gates(o.gates()), width(o.width()), is_complex(o.is_complex()), diagonal(o.data<T>(0)),
+          target(o.gradient<T>(0)) {}
 
     // Complex: d x = (a, a) x + (−b, b) swapped x, so each gate has two rows of factors.
     T *memory = nullptr;
@@ -67,7 +73,7 @@ template <class T> struct Diagonal : Term<T> {
     void deliver(const T *sums, int first, int last) const override {
         for (int g = first; g < last; g++) {
             const T *same = sums + 2 * g * width, *cross = same + width;
-            T *to = target[0] + g * width;
+            T *to = target + g * width;
             if (!is_complex)
                 for (int64_t i = 0; i < width; i++) to[i] += same[i];
             else

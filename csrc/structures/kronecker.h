@@ -1,6 +1,6 @@
 // W = W_1 ⊗ … ⊗ W_k, one factor after the other, last first. Neighbouring small factors are merged beforehand: the last
 // ones until they fill a panel, so that they become one ordinary product, the others up to 4 x 4, which costs no more
-// arithmetic than two 2 x 2 stages and saves a pass.
+// arithmetic than two 2 x 2 stages and saves a pass. Takes the factors, (gates, p, q) each.
 #pragma once
 #include "term.h"
 
@@ -10,6 +10,19 @@ namespace SLIMRNN_ISA {
 template <class T> struct Kronecker : Term<T> {
     static constexpr int most = 64;  // factors
     static constexpr int64_t together = 4;  // rows whose gradients are summed in one product
+
+    static constexpr const char *name = "kronecker";
+    static bool is_sound(const Operands &o, bool backward) {
+        int64_t rows = 1, columns = 1;
+        if (o.count() < 1 || o.count() > most || (backward && !o.have_gradients(o.count()))) return false;
+        for (int i = 0; i < o.count(); i++) {
+            const int64_t p = o.extent(i, 1), q = o.extent(i, 2);
+            if (!o.has(i, o.gates(), p, q) || p > o.size() / rows || q > o.size() / columns) return false;
+            rows *= p, columns *= q;
+        }
+        return rows == o.size() && columns == o.size();
+    }
+    static Term<T> *make(const Operands &o);  // see kronecker_pairs.h
 
     struct Group {
         int first = 0, last = 0;     // factors first ... last-1
@@ -22,15 +35,17 @@ template <class T> struct Kronecker : Term<T> {
     int gates, factors, group_count = 0;
     int64_t width, field, largest = 0, packed_per_gate = 0, sums_per_gate = 0;
     int64_t p[most], q[most];
-    const void *const *data;
-    void *const *target;
+    const T *data[most];
+    T *target[most];
     Group group[most];  // in the order in which they are applied: the last factors first
     T *memory = nullptr;
 
-    explicit Kronecker(const slimrnn_term &t)
-        : gates(t.gates), factors(t.count), width(int64_t(t.size) * (t.is_complex ? 2 : 1)), field(t.is_complex ? 2 : 1),
-          data(t.data), target(t.gradient) {
-        for (int i = 0; i < factors; i++) p[i] = t.sizes[2 * i], q[i] = t.sizes[2 * i + 1];
+    explicit Kronecker(const Operands &o)
+        : gates(o.gates()), factors(o.count()), width(o.width()), field(o.is_complex() ? 2 : 1) {
+        for (int i = 0; i < factors; i++) {
+            p[i] = o.extent(i, 1), q[i] = o.extent(i, 2);
+            data[i] = o.data<T>(i), target[i] = o.gradient<T>(i);
+        }
         merge();
         place();
     }
@@ -78,7 +93,7 @@ template <class T> struct Kronecker : Term<T> {
             int64_t at = (int64_t(gate) * p[i] + row % p[i]) * q[i] + column % q[i];
             row /= p[i], column /= q[i];
             if (i == without) continue;
-            const T *z = static_cast<const T *>(data[i]) + at * field;
+            const T *z = data[i] + at * field;
             const T a = z[0], b = field == 2 ? z[1] : T(0), old = re;
             re = re * a - im * b;
             im = old * b + im * a;
@@ -307,7 +322,7 @@ template <class T> struct Kronecker : Term<T> {
                             entry(g, gate, i, j, others, f);
                             int64_t at = (int64_t(gate) * p[f] + row % p[f]) * q[f] + column % q[f];
                             row /= p[f], column /= q[f];
-                            T *to = static_cast<T *>(target[f]) + at * field;
+                            T *to = target[f] + at * field;
                             to[0] += d[0] * others[0] + d[1] * others[1];
                             if (field == 2) to[1] += d[1] * others[0] - d[0] * others[1];
                         }

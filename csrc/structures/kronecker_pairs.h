@@ -19,11 +19,11 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
     bool fast_gradient = false;
     T *coefficients = nullptr;
 
-    explicit KroneckerPairs(const slimrnn_term &t) : Base(t) {}
-    static bool fits(const slimrnn_term &t) {
-        for (int i = 0; i < 2 * t.count; i++)
-            if (t.sizes[i] != 2) return false;
-        return t.count >= inside;
+    explicit KroneckerPairs(const Operands &o) : Base(o) {}
+    static bool fits(const Operands &o) {
+        for (int i = 0; i < o.count(); i++)
+            if (o.extent(i, 1) != 2 || o.extent(i, 2) != 2) return false;
+        return o.is_complex() == (FIELD == 2) && o.count() >= inside;
     }
 
     int digits() const { return factors - inside; }  // that tell vectors apart
@@ -39,7 +39,7 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
         return round_up(Base::packed_size(), L) + int64_t(gates) * 2 * factors * per_digit;
     }
     const T *entry_of(int gate, int d, int row, int column) const {
-        return static_cast<const T *>(this->data[factors - 1 - d]) + ((int64_t(gate) * 2 + row) * 2 + column) * FIELD;
+        return this->data[factors - 1 - d] + ((int64_t(gate) * 2 + row) * 2 + column) * FIELD;
     }
     void pack(T *at, bool backward) override {
         Base::pack(at, backward);
@@ -286,7 +286,7 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
                 partial_trace(sums + own_at() + gate * own_sums(), d, n);
                 determinant(gate, d, det);
                 const T size = det[0] * det[0] + det[1] * det[1];
-                T *to = static_cast<T *>(this->target[factors - 1 - d]) + int64_t(gate) * 4 * FIELD;
+                T *to = this->target[factors - 1 - d] + int64_t(gate) * 4 * FIELD;
                 for (int i = 0; i < 4; i++) add_entry(gate, d, i / 2, i % 2, n, det, size, to + i * FIELD);
             }
     }
@@ -303,6 +303,12 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
         if (FIELD == 2) to[1] += (re * det[1] + im * det[0]) / size;
     }
 };
+
+template <class T> Term<T> *Kronecker<T>::make(const Operands &o) {
+    if (KroneckerPairs<T, 1>::fits(o)) return new (std::nothrow) KroneckerPairs<T, 1>(o);
+    if (KroneckerPairs<T, 2>::fits(o)) return new (std::nothrow) KroneckerPairs<T, 2>(o);
+    return new (std::nothrow) Kronecker(o);
+}
 
 }  // namespace SLIMRNN_ISA
 }  // namespace slimrnn

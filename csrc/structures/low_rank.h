@@ -1,4 +1,5 @@
-// W_g = L_g R_g: down to `rank` numbers and up again.
+// W_g = L_g R_g: down to `rank` numbers and up again. Takes L (gates, size, rank) and R (gates, rank, size), or, tied, R
+// (rank, size), which all gates share.
 #pragma once
 #include "term.h"
 
@@ -6,22 +7,29 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 template <class T> struct LowRank : Term<T> {
+    static constexpr const char *name = "low_rank";
+    static bool is_sound(const Operands &o, bool backward) {
+        const int64_t rank = o.extent(0, 2);
+        return o.count() == 2 && o.gates() <= most_gates && o.has(0, o.gates(), o.size(), rank) &&
+               (o.has(1, o.gates(), rank, o.size()) || o.has(1, rank, o.size())) && (!backward || o.have_gradients(2));
+    }
+    static Term<T> *make(const Operands &o) { return new (std::nothrow) LowRank(o); }
+
     int gates;
     int64_t width, rank;  // real numbers
     bool is_complex, tied;
     const T *left, *right;
-    T *const *target;
+    T *d_left, *d_right;
     // Two gates go down in one product, since both see the same x (a GRU's come as two and one); all gates come back in
     // one, since they are added up.
     static constexpr int most_gates = 4;
     Packed<T> down[most_gates], up[most_gates], up_back[most_gates], down_back;
     int64_t size;
 
-    explicit LowRank(const slimrnn_term &t)
-        : gates(t.gates), width(int64_t(t.size) * (t.is_complex ? 2 : 1)),
-          rank(int64_t(t.count) * (t.is_complex ? 2 : 1)), is_complex(t.is_complex), tied(t.shared),
-          left(static_cast<const T *>(t.data[0])), right(static_cast<const T *>(t.data[1])),
-          target(reinterpret_cast<T *const *>(t.gradient)) {
+    explicit LowRank(const Operands &o)
+        : gates(o.gates()), width(o.width()), rank(o.extent(0, 2) * (o.is_complex() ? 2 : 1)),
+          is_complex(o.is_complex()), tied(o.dims(1) == 2), left(o.data<T>(0)), right(o.data<T>(1)),
+          d_left(o.gradient<T>(0)), d_right(o.gradient<T>(1)) {
         size = lay_out(nullptr);
     }
     int together(int gate) const { return !tied && gate + 1 < gates ? 2 : 1; }  // from an even gate on
@@ -99,10 +107,10 @@ template <class T> struct LowRank : Term<T> {
     void deliver(const T *sums, int first, int last) const override {
         const int64_t each = rank * width;
         for (int g = first; g < last; g++) {
-            add_transposed(sums + g * each, rank, width, is_complex, target[0] + g * numbers());
-            if (!tied) add_gradient(sums + (gates + g) * each, rank, width, is_complex, target[1] + g * numbers());
+            add_transposed(sums + g * each, rank, width, is_complex, d_left + g * numbers());
+            if (!tied) add_gradient(sums + (gates + g) * each, rank, width, is_complex, d_right + g * numbers());
         }
-        if (tied) add_gradient(sums + gates * each, rank, width, is_complex, target[1]);
+        if (tied) add_gradient(sums + gates * each, rank, width, is_complex, d_right);
     }
 };
 

@@ -3,15 +3,43 @@
 #include "../include/slimrnn.h"
 #include "../product.h"
 
+#include <new>
+
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-// A thread's own memory, handed out in pieces and taken back all at once.
-template <class T> struct Scratch {
-    T *data = nullptr;
-    int64_t size = 0;
+// The tensors of one term, and what the call says about every map.
+struct Operands {
+    const slimrnn_scan *scan;
+    const slimrnn_term &term;
+
+    int gates() const { return scan->gates; }
+    bool is_complex() const { return scan->is_complex; }
+    int64_t width() const { return scan->width; }  // real numbers of a state
+    int64_t size() const { return is_complex() ? width() / 2 : width(); }
+    int count() const { return term.tensor_count; }
+    int dims(int i) const { return i < count() ? term.tensors[i].dims : 0; }
+    int64_t extent(int i, int axis) const { return axis < dims(i) ? term.tensors[i].shape[axis] : 0; }
+    template <class T> const T *data(int i) const { return static_cast<const T *>(term.tensors[i].data); }
+    template <class T> T *gradient(int i) const { return static_cast<T *>(term.tensors[i].gradient); }
+
+    // Tensor i is there and has this shape.
+    template <class... Extent> bool has(int i, Extent... extents) const {
+        const int64_t wanted[] = {extents...};
+        if (i >= count() || !term.tensors[i].data || dims(i) != int(sizeof...(extents))) return false;
+        for (int axis = 0; axis < dims(i); axis++)
+            if (extent(i, axis) != wanted[axis] || wanted[axis] < 1) return false;
+        return true;
+    }
+    // The first so many tensors have somewhere to add their gradients to.
+    bool have_gradients(int tensors) const {
+        for (int i = 0; i < tensors; i++)
+            if (!term.tensors[i].gradient) return false;
+        return true;
+    }
 };
 
+// A structure also has: its name; is_sound, which says what its tensors must be; make, which builds it.
 template <class T> struct Term {
     virtual ~Term() {}
     // Numbers of T that packing needs, and then the memory for them.

@@ -1,6 +1,7 @@
 // W = D₃ R₂ F⁻¹ D₂ Π R₁ F D₁: diagonals D of modulus one, reflections R = I − 2vvᴴ with unit vectors v, the unitary
 // Fourier transform F, (Π c)_j = c_{p_j}. A reflection is its vector times one number of a row, and it needs no pass of its
-// own: vᴴF a = (Fᴴv)ᴴa is known before the transform, and what is taken off afterwards is a multiple of v.
+// own: vᴴF a = (Fᴴv)ᴴa is known before the transform, and what is taken off afterwards is a multiple of v. Takes the
+// diagonals (1, 3, size), the vectors (1, 2, size) and p, int64 (size); complex, for one gate.
 #pragma once
 #include "fourier.h"
 
@@ -20,6 +21,24 @@ template <class T> struct Number {
 template <class T> struct UnitaryProduct : Term<T> {
     typedef Number<T> Z;
 
+    static constexpr const char *name = "unitary_product";
+    static bool is_sound(const Operands &o, bool backward) {
+        return o.count() == 3 && o.is_complex() && o.gates() == 1 && o.has(0, 1, 3, o.size()) &&
+               o.has(1, 1, 2, o.size()) && o.has(2, o.size()) && (!backward || o.have_gradients(2)) &&
+               is_permutation(o.data<int64_t>(2), o.size());
+    }
+    static bool is_permutation(const int64_t *order, int64_t size) {
+        char *seen = new (std::nothrow) char[size_t(size)]();
+        bool sound = seen;
+        for (int64_t j = 0; j < size && sound; j++) {
+            sound = order[j] >= 0 && order[j] < size && !seen[order[j]];
+            if (sound) seen[order[j]] = 1;
+        }
+        delete[] seen;
+        return sound;
+    }
+    static Term<T> *make(const Operands &o) { return new (std::nothrow) UnitaryProduct(o); }
+
     // W, or Wᴴ, which has the same form: x -> in x -> transform -> middle x in another order -> inverse -> out x. Two
     // numbers of a row are summed up on the way in and in the middle; multiples of vectors by them are added in the middle
     // and at the end. What the gradients need is seen on the way, `seen_size` numbers for every row: the vector before the
@@ -35,16 +54,16 @@ template <class T> struct UnitaryProduct : Term<T> {
     int64_t n, width;
     const T *diagonals, *vectors;
     const int64_t *permutation;
-    T *const *target;
+    T *target[2];
     Fourier<T> fourier;
     Way there{}, back{};
     T *spare = nullptr;
     T root;  // √n
 
-    explicit UnitaryProduct(const slimrnn_term &t)
-        : n(t.size), width(2 * n), diagonals(static_cast<const T *>(t.data[0])),
-          vectors(static_cast<const T *>(t.data[1])), permutation(static_cast<const int64_t *>(t.data[2])),
-          target(reinterpret_cast<T *const *>(t.gradient)), fourier(n), root(T(std::sqrt(double(n)))) {}
+    explicit UnitaryProduct(const Operands &o)
+        : n(o.size()), width(o.width()), diagonals(o.data<T>(0)), vectors(o.data<T>(1)),
+          permutation(o.data<int64_t>(2)), target{o.gradient<T>(0), o.gradient<T>(1)}, fourier(n),
+          root(T(std::sqrt(double(n)))) {}
 
     Z diagonal(int which, int64_t j) const { return Z::get(diagonals + (which - 1) * width + 2 * j); }
     Z vector(int which, int64_t j) const { return Z::get(vectors + (which - 1) * width + 2 * j); }

@@ -20,16 +20,16 @@ import slimrnn
 from registry import needs_library, numbers
 from slimrnn import ops
 from slimrnn.ops import library, resolve_backend
-from slimrnn.ops.library import ScanStruct, TermStruct, native_library
-from slimrnn.ops.terms import BLOCK, DIAGONAL, KRONECKER, LOW_RANK
+from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, native_library, structures
 
 TIME, BATCH, SIZE, INPUT = 3, 2, 6, 2
-SHAPES: dict[int, tuple[dict[str, Any], list[tuple[int, ...]]]] = {
-    BLOCK: ({"count": 2}, [(4, 2, 3, 3)]),
-    DIAGONAL: ({"count": 1}, [(4, 6)]),
-    LOW_RANK: ({"count": 2, "shared": 1}, [(4, 6, 2), (2, 6)]),
-    KRONECKER: ({"count": 2, "sizes": (ctypes.c_int64 * 4)(2, 3, 3, 2)}, [(4, 2, 3), (4, 3, 2)]),
-}
+TERMS: list[tuple[str, list[tuple[int, ...]]]] = [
+    ("block_diagonal", [(4, 2, 3, 3)]),
+    ("diagonal", [(4, 6)]),
+    ("low_rank", [(4, 6, 2), (2, 6)]),
+    ("kronecker", [(4, 2, 3), (4, 3, 2)]),
+]
+BLOCK, DIAGONAL, LOW_RANK, KRONECKER = range(4)
 
 
 class Arguments:
@@ -37,7 +37,7 @@ class Arguments:
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []  # kept alive
-        self.terms = (TermStruct * len(SHAPES))(*(self.term(kind) for kind in SHAPES))
+        self.terms = (TermStruct * len(TERMS))(*(self.term(*term) for term in TERMS))
         width = {"state": (2, BATCH, SIZE), "own": (4, SIZE), "x": (TIME, BATCH, INPUT), "u": (4, SIZE, INPUT)}
         outs = {"out": (TIME, BATCH, SIZE), "gate_history": (TIME, BATCH, 4, SIZE), "last": (2, BATCH, SIZE)}
         shapes = {**width, **outs, "bias": (4, SIZE), "state_history": outs["out"], "mask": (BATCH, SIZE)}
@@ -66,13 +66,12 @@ class Arguments:
         self.tensors.append(tensor)
         return tensor.data_ptr()
 
-    def pointers(self, shapes: list[tuple[int, ...]]) -> Any:
-        return (ctypes.c_void_p * len(shapes))(*(self.address(numbers(*shape)) for shape in shapes))
-
-    def term(self, kind: int) -> TermStruct:
-        fields, shapes = SHAPES[kind]
-        arrays = {"data": self.pointers(shapes), "gradient": self.pointers(shapes)}
-        return TermStruct(kind=kind, gates=4, size=SIZE, **fields, **arrays)
+    def term(self, structure: str, shapes: list[tuple[int, ...]]) -> TermStruct:
+        tensors = (TensorStruct * len(shapes))()
+        for tensor, shape in zip(tensors, shapes, strict=True):
+            tensor.data, tensor.gradient = self.address(numbers(*shape)), self.address(numbers(*shape))
+            tensor.dims, tensor.shape[: len(shape)] = len(shape), shape
+        return TermStruct(structure=structures()[structure], tensor_count=len(shapes), tensors=tensors)
 
 
 Spoil = Callable[[Arguments], Any]
@@ -86,8 +85,16 @@ def of_term(kind: int, name: str, value: Any) -> Spoil:
     return lambda a: setattr(a.terms[kind], name, value)
 
 
-def entry(kind: int, name: str, index: int, value: Any) -> Spoil:
-    return lambda a: getattr(a.terms[kind], name).__setitem__(index, value)
+def of_tensor(kind: int, index: int, name: str, value: Any) -> Spoil:
+    return lambda a: setattr(a.terms[kind].tensors[index], name, value)
+
+
+def shaped(kind: int, index: int, *shape: int) -> Spoil:
+    def spoil(a: Arguments) -> None:
+        tensor = a.terms[kind].tensors[index]
+        tensor.dims, tensor.shape[: len(shape)] = len(shape), shape
+
+    return spoil
 
 
 BAD: dict[str, Spoil] = {
@@ -103,22 +110,29 @@ BAD: dict[str, Spoil] = {
         field("term_count", 400)(a),
         field("terms", (TermStruct * 400)(*a.terms[:1] * 400))(a),
     ),
-    "kind": of_term(BLOCK, "kind", 9),
-    "gates of a term": of_term(BLOCK, "gates", 3),
-    "size of a term": of_term(BLOCK, "size", 4),
-    "complex term of a real scan": of_term(DIAGONAL, "is_complex", 1),
-    "no blocks": of_term(BLOCK, "count", 0),
-    "blocks that do not divide": of_term(BLOCK, "count", 4),
-    "rank": of_term(LOW_RANK, "count", 0),
-    "no factors": of_term(KRONECKER, "count", 0),
-    "too many factors": of_term(KRONECKER, "count", 65),
-    "no sizes": of_term(KRONECKER, "sizes", None),
-    "factors of another size": entry(KRONECKER, "sizes", 0, 3),
-    "factor of no size": entry(KRONECKER, "sizes", 0, 0),
-    "factors beyond all numbers": of_term(KRONECKER, "sizes", (ctypes.c_int64 * 4)(2**40, 2**40, 2**40, 2**40)),
-    **{f"no data {kind}": of_term(kind, "data", None) for kind in SHAPES},
-    **{f"no first data {kind}": entry(kind, "data", 0, None) for kind in SHAPES},
-    **{f"no second data {kind}": entry(kind, "data", 1, None) for kind in (LOW_RANK, KRONECKER)},
+    "unknown structure": of_term(BLOCK, "structure", 9),
+    "negative structure": of_term(BLOCK, "structure", -1),
+    "blocks of fewer gates": shaped(BLOCK, 0, 3, 2, 3, 3),
+    "blocks of another size": shaped(BLOCK, 0, 4, 2, 2, 2),
+    "blocks that are not square": shaped(BLOCK, 0, 4, 2, 3, 2),
+    "no blocks": shaped(BLOCK, 0, 4, 0, 3, 3),
+    "blocks that do not divide": shaped(BLOCK, 0, 4, 4, 1, 1),
+    "a dense matrix of another size": shaped(BLOCK, 0, 4, 6, 5),
+    "too few axes": shaped(BLOCK, 0, 4, 6),
+    "a diagonal of another size": shaped(DIAGONAL, 0, 4, 5),
+    "no rank": shaped(LOW_RANK, 0, 4, 6, 0),
+    "factors of different ranks": shaped(LOW_RANK, 1, 3, 6),
+    "a right factor of fewer gates": shaped(LOW_RANK, 1, 3, 2, 6),
+    "one factor of two": of_term(LOW_RANK, "tensor_count", 1),
+    "a tensor too many": of_term(DIAGONAL, "tensor_count", 2),
+    "no factors": of_term(KRONECKER, "tensor_count", 0),
+    "too many factors": of_term(KRONECKER, "tensor_count", 65),
+    "factors of another size": shaped(KRONECKER, 0, 4, 3, 3),
+    "factor of no size": shaped(KRONECKER, 0, 4, 0, 3),
+    "factors beyond all numbers": shaped(KRONECKER, 0, 4, 2**62, 2**62),
+    **{f"no tensors {kind}": of_term(kind, "tensors", None) for kind in range(len(TERMS))},
+    **{f"no first data {kind}": of_tensor(kind, 0, "data", None) for kind in range(len(TERMS))},
+    **{f"no second data {kind}": of_tensor(kind, 1, "data", None) for kind in (LOW_RANK, KRONECKER)},
 }
 BAD_FORWARD = {
     **{f"no {name}": field(name, None) for name in ("x", "last", "state_history")},
@@ -127,9 +141,8 @@ BAD_FORWARD = {
 BAD_BACKWARD = {
     **{f"no {name}": field(name, None) for name in ("gate_history", "state_history", "d_out", "d_last", "d_state")},
     **{f"no {name}": field(name, None) for name in ("d_u", "d_bias", "d_own")},
-    **{f"no gradient {kind}": of_term(kind, "gradient", None) for kind in SHAPES},
-    **{f"no first gradient {kind}": entry(kind, "gradient", 0, None) for kind in SHAPES},
-    **{f"no second gradient {kind}": entry(kind, "gradient", 1, None) for kind in (LOW_RANK, KRONECKER)},
+    **{f"no first gradient {kind}": of_tensor(kind, 0, "gradient", None) for kind in range(len(TERMS))},
+    **{f"no second gradient {kind}": of_tensor(kind, 1, "gradient", None) for kind in (LOW_RANK, KRONECKER)},
 }
 CASES = [
     *[("forward", name, spoil) for name, spoil in {**BAD, **BAD_FORWARD}.items()],
@@ -238,7 +251,8 @@ def reload(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Forgets the loaded library, and at the end what the test has loaded instead."""
 
     def forget() -> None:
-        for cached in (library.native_library, library.missing_reason, library._load, ops._tell_once):
+        answers: list[Any] = [library.native_library, library.missing_reason, library._load, ops._tell_once]
+        for cached in [*answers, library.structures, library.limits]:
             cached.cache_clear()
 
     yield forget

@@ -152,7 +152,7 @@ def test_kronecker_order_is_that_of_numpy_kron() -> None:
 
 def test_unitary_product_is_arjovskys_chain() -> None:
     built = UnitaryProduct().build(5, complex=True, dtype=torch.float64)
-    phases, v = (t[0] for t in built.prepare())
+    phases, v = (t[0] for t in built.prepare()[:2])
     n = torch.arange(5, dtype=torch.float64)
     fourier = torch.exp(-2j * math.pi * n[:, None] * n / 5) / math.sqrt(5)
     reflect = [torch.eye(5) - 2 * torch.outer(u, u.conj()) for u in v]

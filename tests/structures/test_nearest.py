@@ -83,7 +83,7 @@ def test_error_of_a_sum_never_rises(name: str, complex: bool) -> None:
         member = build(STRUCTURES[name], complex)
         assert isinstance(member, SumMap)
         with torch.no_grad():
-            member._project_(target, sweeps)
+            member.project_(target, sweeps)
         errors.append(distance(member.dense(), target))
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(errors))
     assert errors[-1] < errors[0]

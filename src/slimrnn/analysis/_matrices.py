@@ -137,7 +137,10 @@ def form_of(map: StructuredMap, gate: int, tensors: Prepared, largest: int) -> M
 def doubled(map: StructuredMap) -> Prepared:
     """The numbers that the map multiplies with, rounded as they are, in double precision."""
     with torch.no_grad():
-        return tuple(t.to(torch.complex128 if t.is_complex() else torch.float64) for t in map.prepare())
+        wide = {True: torch.complex128, False: torch.float64}
+        return tuple(
+            t.to(wide[t.is_complex()]) if t.dtype.is_floating_point or t.is_complex() else t for t in map.prepare()
+        )
 
 
 def written_out(map: StructuredMap, gate: int, tensors: Prepared) -> Values:

@@ -14,7 +14,8 @@ from torch import Tensor
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
 from slimrnn.ops import native, operators, reference
-from slimrnn.ops.terms import Program, fits
+from slimrnn.ops.library import limits
+from slimrnn.ops.terms import Program, program
 from slimrnn.structures.dense import DenseMap
 
 if TYPE_CHECKING:
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 def native_program(layer: RecurrentLayer) -> Program | None:
     """What the native core is to do at every step, or None where it cannot."""
     name, transitions = layer.cell.native_name, layer.transitions
-    terms = [transition.recurrent.native_terms() for transition in transitions]
+    maps = [transition.recurrent for transition in transitions]
+    terms = [map.terms(map.prepare()) for map in maps]
     if name is None or None in terms:
         return None
-    flat = [term for some in terms if some is not None for term in some]
-    if not fits(len(flat), len(transitions)):
+    most_terms, most_phases = limits()
+    if len(terms) > most_phases or any(len(some or ()) > most_terms for some in terms):
         return None
     alpha = None if layer.leak is None else layer.leak().unsqueeze(0)
     owns = [transition.own_rows(alpha) for transition in transitions]
     own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
-    return Program(name, own, flat, len(transitions), alpha is not None)
+    flat = [term for some in terms for term in some or ()]
+    return program(name, layer.cell.complex, flat, len(transitions), own, alpha is not None)
 
 
 def native_scan(
@@ -47,7 +50,7 @@ def native_scan(
     reverse: bool,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
-    phases, u, bias = program.phases, None, None
+    phases, u, bias = program.plan.phases, None, None
     products = _products(layer, x_TBI, wx_TBGH, reverse)
     if x_TBI is not None and phases == 1 and isinstance(layer.input, DenseMap):  # its product is taken in the time loop
         (u,), bias = layer.input.prepare(), layer.cell.input_bias()
@@ -107,7 +110,10 @@ def _replay(layer: RecurrentLayer) -> Callable[..., tuple[Tensor, Tensor]]:
             mask = None if mask is None else mask[..., ::2]
             weights = [torch.view_as_complex(w.contiguous()) if w.is_floating_point() else w for w in weights]
         leaky = layer.leak is not None
-        turn = [t.replayed(phase, own, weights, mask, leaky) for phase, t in enumerate(layer.transitions)]
+        turn = [
+            t.replayed(phase, len(layer.transitions), own, weights, mask, leaky)
+            for phase, t in enumerate(layer.transitions)
+        ]
         phase = 0
 
         def advance(wx: Tensor, before: State) -> State:

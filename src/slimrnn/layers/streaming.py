@@ -131,7 +131,7 @@ def _stepper(layer: RecurrentLayer) -> Stepper | None:
     program = native_program(layer)
     if program is None or layer.backend != "native" or not isinstance(layer.input, DenseMap):
         return None
-    if program.phases > 1 or layer.line > 1:
+    if program.plan.phases > 1 or layer.line > 1:
         return None
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None

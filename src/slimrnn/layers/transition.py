@@ -40,10 +40,10 @@ class Transition(NamedTuple):
         return torch.cat(rows) if rows else None
 
     def replayed(
-        self, phase: int, own: Tensor | None, weights: list[Tensor], mask: Tensor | None, leaky: bool
+        self, phase: int, phases: int, own: Tensor | None, weights: list[Tensor], mask: Tensor | None, leaky: bool
     ) -> Callable[[Tensor, State], State]:
         """The step with the native operator's tensors, of which it takes those of its phase."""
-        count = self.recurrent.native_arity
+        count = len(weights) // phases
         tensors = tuple(weights[phase * count : (phase + 1) * count])
         mine, alpha = self.cell.native_parameters(), None
         if own is not None and mine is not None:
@@ -52,7 +52,7 @@ class Transition(NamedTuple):
             alpha = own[phase, -1]
 
         def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
-            return self.recurrent.native_product(h if mask is None else h * mask, gates, tensors)
+            return self.recurrent.matvec(h if mask is None else h * mask, gates, tensors)
 
         def step(wx: Tensor, before: State) -> State:
             return leaked(alpha, before, self.cell.step(wx, matvec, before, mine))

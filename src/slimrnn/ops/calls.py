@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from slimrnn.ops.library import ScanStruct, TermStruct, check, native_library
-from slimrnn.ops.terms import NativeTerm, Plan
+from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, check, native_library, structures
+from slimrnn.ops.terms import Plan
 
 GATES = {
     "tanh": 1,
@@ -48,11 +48,8 @@ class Call:
         self.own = None if own is None else own.contiguous()
         self.reverse, self.dtype = reverse, DTYPES[state.dtype]
         self.weights = [w.contiguous() for w in weights]
-        size = width // 2 if self.plan.complex else width
-        sums = self.plan.split(gradients) if gradients else [None] * len(self.plan.terms)
-        terms = zip(self.plan.split(self.weights), sums, strict=True)
-        self.terms = [_Term(term, gates, size, self.plan.complex, d) for term, d in terms]
-        self.structs = (TermStruct * len(self.terms))(*(term.struct for term in self.terms))
+        self.tensors = self._tensors(gradients)
+        self.terms = self._terms()
         enough = time * state.numel() * gates > ONE_THREAD
         self.threads = min(torch.get_num_threads(), self.batch) if enough else 1
         self.struct = ScanStruct(
@@ -63,16 +60,35 @@ class Call:
             states=count,
             reverse=reverse,
             threads=self.threads,
-            term_count=len(self.terms),
+            term_count=len(self.plan.terms),
             phases=self.plan.phases,
             leaky=self.plan.leaky,
             own_rows=0 if own is None else own.shape[-2],
             time=time,
             batch=self.batch,
             width=width,
-            terms=self.structs,
+            terms=self.terms,
         )
         self.point(state=self.state, own=self.own, mask=self.mask, lengths=self.lengths)
+
+    def _tensors(self, gradients: Sequence[Tensor]) -> ctypes.Array[TensorStruct]:
+        structs = (TensorStruct * len(self.weights))()
+        for number, (struct, tensor) in enumerate(zip(structs, self.weights, strict=True)):
+            struct.data = tensor.data_ptr()
+            if gradients:
+                struct.gradient = gradients[number].data_ptr()
+            pair = self.plan.complex and tensor.is_floating_point()
+            struct.dims = tensor.dim() - pair
+            struct.shape[: struct.dims] = tensor.shape[: struct.dims]
+        return structs
+
+    def _terms(self) -> ctypes.Array[TermStruct]:
+        structs, first = (TermStruct * len(self.plan.terms))(), 0
+        for struct, (structure, count) in zip(structs, self.plan.terms, strict=True):
+            struct.structure, struct.tensor_count = structures()[structure], count
+            struct.tensors = ctypes.pointer(self.tensors[first])
+            first += count
+        return structs
 
     def point(self, **tensors: Tensor | None) -> None:
         for name, tensor in tensors.items():
@@ -80,26 +96,3 @@ class Call:
 
     def run(self, function: str) -> None:
         check(getattr(native_library(), function)(ctypes.byref(self.struct)))
-
-
-class _Term:
-    """A filled-in slimrnn_term."""
-
-    def __init__(self, term: NativeTerm, gates: int, size: int, pairs: bool, gradient: NativeTerm | None) -> None:
-        plan = term.plan
-        self.tensors = term.tensors
-        self.data = (ctypes.c_void_p * len(term.tensors))(*(t.data_ptr() for t in term.tensors))
-        self.sizes = (ctypes.c_int64 * len(plan.sizes))(*plan.sizes)
-        self.struct = TermStruct(
-            kind=plan.kind,
-            gates=gates,
-            size=size,
-            is_complex=pairs,
-            count=plan.count,
-            shared=plan.shared,
-            sizes=self.sizes,
-            data=self.data,
-        )
-        if gradient is not None:
-            self.sums = (ctypes.c_void_p * len(term.tensors))(*(t.data_ptr() for t in gradient.tensors))
-            self.struct.gradient = self.sums

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
@@ -11,19 +12,23 @@ from typing import Any
 
 import slimrnn
 
-ABI = 3
+ABI = 4
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
+
+
+MOST_DIMS = 4
+
+
+class TensorStruct(ctypes.Structure):
+    """slimrnn_tensor"""
+
+    _fields_ = (("data", c_void_p), ("gradient", c_void_p), ("dims", c_int32), ("shape", c_int64 * MOST_DIMS))
 
 
 class TermStruct(ctypes.Structure):
     """slimrnn_term"""
 
-    _fields_ = (
-        *((name, c_int32) for name in ("kind", "gates", "size", "is_complex", "count", "shared")),
-        ("sizes", POINTER(c_int64)),
-        ("data", POINTER(c_void_p)),
-        ("gradient", POINTER(c_void_p)),
-    )
+    _fields_ = (("structure", c_int32), ("tensor_count", c_int32), ("tensors", POINTER(TensorStruct)))
 
 
 class ScanStruct(ctypes.Structure):
@@ -88,6 +93,8 @@ def _load() -> ctypes.CDLL | str:
 def _declare(lib: ctypes.CDLL) -> None:
     signatures: dict[str, tuple[list[Any], Any]] = {
         "abi": ([], c_int32),
+        "structure": ([c_int32], c_char_p),
+        "limits": ([POINTER(c_int32)] * 2, None),
         "isa": ([c_int32], c_char_p),
         "use_isa": ([c_char_p], c_int32),
         "forward": ([POINTER(ScanStruct)], c_int32),
@@ -103,8 +110,28 @@ def _declare(lib: ctypes.CDLL) -> None:
 
 def instruction_sets(lib: ctypes.CDLL) -> list[str]:
     """The instruction sets of the build that this machine has, best first."""
+    return _names(lib.slimrnn_isa)
+
+
+@cache
+def structures() -> dict[str, int]:
+    """The structures that the native core has, and their numbers."""
+    lib = native_library()
+    return {} if lib is None else {name: number for number, name in enumerate(_names(lib.slimrnn_structure))}
+
+
+@cache
+def limits() -> tuple[int, int]:
+    """The most terms of a phase and the most phases of a call."""
+    terms, phases, lib = c_int32(), c_int32(), native_library()
+    if lib is not None:
+        lib.slimrnn_limits(ctypes.byref(terms), ctypes.byref(phases))
+    return terms.value, phases.value
+
+
+def _names(function: Callable[[int], bytes | None]) -> list[str]:
     names: list[str] = []
-    while (name := lib.slimrnn_isa(len(names))) is not None:
+    while (name := function(len(names))) is not None:
         names.append(name.decode())
     return names
 

@@ -9,7 +9,7 @@ from slimrnn._fields import pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.eager import EagerScan, nobody_is_watching
 from slimrnn.ops.operators import Definition, calling, run_forward, transformed
-from slimrnn.ops.terms import Plan, Program
+from slimrnn.ops.terms import Program
 
 
 def scan(
@@ -57,14 +57,13 @@ def operands(
     program: Program, u: Tensor | None, bias: Tensor | None, pairs: bool
 ) -> tuple[str, list[Tensor], Tensor | None, Tensor | None, Tensor | None]:
     """Plan, weights, u, bias and own as the operators take them: real, a complex number as a pair."""
-    cell, own, terms, phases, leaky = program
-    plan = Plan(cell, pairs, tuple(term.plan for term in terms), phases, leaky).encode()
-    weights = [real_view(tensor) for term in terms for tensor in term.tensors]
+    plan, weights, own = program
+    weights = [real_view(tensor) for tensor in weights]
     if pairs:
         own = None if own is None else own.repeat_interleave(2, -1)
         bias = None if bias is None else pairs_flat(bias)
         u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
-    return plan, weights, u, bias, own
+    return plan.encode(), weights, u, bias, own
 
 
 def can_serve(x: Tensor) -> bool:

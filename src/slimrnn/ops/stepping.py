@@ -22,7 +22,7 @@ class Stepper:
         assert real_u is not None
         width, input_size = real_u.shape[1:]
         self.bytes = width * real_u.element_size()
-        self.states, self.width = 2 if program.cell == "lstm" else 1, width
+        self.states, self.width = 2 if program.plan.cell == "lstm" else 1, width
         state = real_u.new_empty(self.states, 1, width)
         self.call = Call(plan, 1, state, weights, own, None, None, False)
         self.held = [None if t is None else t.contiguous() for t in (real_u, bias)]

@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from slimrnn._checks import check_count, check_real_dtype
 from slimrnn._fields import as_complex, field_dtype
-from slimrnn.ops.terms import NativeTerm
+from slimrnn.ops.terms import Term
 
 if TYPE_CHECKING:
     from slimrnn.structures.sum import Sum
@@ -99,8 +99,9 @@ class Structure:
 class StructuredMap(nn.Module):
     """y_g = W_g h, one matrix per gate, together with its parameters.
 
-    A subclass registers its parameters with `add_parameter`, names them in `prepare` and multiplies in
-    `matvec`; `rmatvec`, `dense` and `nearest_` have defaults or are optional.
+    A subclass registers its parameters with `add_parameter`, returns from `prepare` the tensors to multiply with and
+    multiplies in `matvec`. It may also define `rmatvec`, `dense`, `project_`, `penalty` and `macs`, and name the
+    `native` structure (csrc/structures) that takes the same tensors; without one the layer runs in plain torch.
 
     Complex parameters are stored as real tensors with a last axis of two (real, imaginary part), so that
     `.double()`, optimizers, clipping and parameter counts treat every parameter alike; `tensor(name)` is the
@@ -108,6 +109,7 @@ class StructuredMap(nn.Module):
     """
 
     shape: Shape
+    native: ClassVar[str | None] = None
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__()
@@ -183,11 +185,6 @@ class StructuredMap(nn.Module):
         """The tensors that `matvec` multiplies with, built once per sequence."""
         raise NotImplementedError(f"{type(self).__name__} does not define prepare")
 
-    @property
-    def arity(self) -> int:
-        """How many tensors `prepare` returns."""
-        return 1
-
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         """(..., n) -> (..., G, m): W_g h for the chosen gates."""
         raise NotImplementedError(f"{type(self).__name__} does not define matvec")
@@ -211,18 +208,9 @@ class StructuredMap(nn.Module):
         identity = torch.eye(self.shape.in_size, dtype=prepared[0].dtype, device=prepared[0].device)
         return self.matvec(identity, prepared=prepared).permute(1, 2, 0)
 
-    def native_terms(self) -> list[NativeTerm] | None:
+    def terms(self, prepared: Prepared) -> list[Term] | None:
         """The map as the native core takes it, or None: then the reference scan runs."""
-        return None
-
-    @property
-    def native_arity(self) -> int:
-        """How many tensors the terms have together."""
-        return self.arity
-
-    def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
-        """`matvec` with the tensors of `native_terms`."""
-        return self.matvec(h, gates, tensors)
+        return None if self.native is None else [Term(self.native, prepared)]
 
     # --- approximation and constraints ------------------------------------------------------------------
 
@@ -233,14 +221,15 @@ class StructuredMap(nn.Module):
             if matrix.dtype in (torch.float16, torch.bfloat16):  # no decompositions in half precision
                 self.load_state_dict(copy.deepcopy(self).float().nearest_(matrix.float()).state_dict())
             else:
-                self._project_(matrix)
+                self.project_(matrix)
         return self
 
     def nearest(self, matrix: Tensor) -> Self:
         """A copy of this map, moved to the member closest to `matrix`."""
         return copy.deepcopy(self).nearest_(matrix)
 
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
+        """Set the parameters so that the map is as close to `matrix`, (G, m, n), as this family comes."""
         raise NotImplementedError(f"{type(self).__name__} does not define its nearest member")
 
     def _matching(self, matrix: Tensor) -> Tensor:
@@ -253,7 +242,7 @@ class StructuredMap(nn.Module):
             raise ValueError(f"expected a matrix of shape {wanted}, got {tuple(matrix.shape)}")
         if matrix.is_complex() and not self.complex:
             raise TypeError(f"expected a real matrix for a real {type(self.spec).__name__}, got {matrix.dtype}")
-        return matrix.detach().to(next(iter(self.prepare())))
+        return matrix.detach().to(self.prepare()[0])
 
     def penalty(self) -> Tensor:
         """A soft constraint to be added to the loss; zero for most structures."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from slimrnn._checks import check_count
-from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
 
 
 class BlockDiagonalMap(StructuredMap):
     """y_g = diag(W_g1, ..., W_gb) h with weight (G, b, m/b, n/b)."""
+
+    native = "block_diagonal"
 
     def __init__(self, spec: BlockDiagonal, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -39,10 +40,7 @@ class BlockDiagonalMap(StructuredMap):
         h = by_block @ weight.transpose(0, 1).reshape(b, count * rows, columns)  # (b, N, n/b)
         return h.transpose(0, 1).reshape(*y.shape[:-2], b * columns)
 
-    def native_terms(self) -> list[NativeTerm]:
-        return [NativeTerm(TermPlan(BLOCK, count=self.blocks), self.prepare())]
-
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
         b, shape = self.blocks, self.shape
         grid = matrix.reshape(shape.gates, b, shape.out_size // b, b, shape.in_size // b)
         self.assign_("weight", grid.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slimrnn.ops.terms import BLOCK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
 
@@ -19,6 +18,8 @@ def dense_product(weight: Tensor, h: Tensor) -> Tensor:
 
 class DenseMap(StructuredMap):
     """y_g = W_g h with weight (G, m, n)."""
+
+    native = "block_diagonal"
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -50,10 +51,7 @@ class DenseMap(StructuredMap):
         (weight,) = prepared or self.prepare()
         return y.flatten(-2) @ weight[gates].flatten(0, 1).conj()
 
-    def native_terms(self) -> list[NativeTerm]:
-        return [NativeTerm(TermPlan(BLOCK), self.prepare())]
-
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
         self.assign_("weight", matrix)
 
     @property

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from slimrnn.ops.terms import DIAGONAL, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import uniform
 
 
 class DiagonalMap(StructuredMap):
     """y_g = d_g ⊙ h with diagonal (G, n)."""
+
+    native = "diagonal"
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -30,10 +31,7 @@ class DiagonalMap(StructuredMap):
         (diagonal,) = prepared or self.prepare()
         return (y * diagonal[gates].conj()).sum(-2)
 
-    def native_terms(self) -> list[NativeTerm]:
-        return [NativeTerm(TermPlan(DIAGONAL), self.prepare())]
-
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
         self.assign_("diagonal", matrix.diagonal(dim1=-2, dim2=-1))
 
     @property

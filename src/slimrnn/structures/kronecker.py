@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count
-from slimrnn.ops.terms import KRONECKER, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import haar
 
 
 class KroneckerMap(StructuredMap):
     """y_g = (W_g1 ⊗ ... ⊗ W_gk) h with factor_i of shape (G, p_i, q_i); the product is never written out."""
+
+    native = "kronecker"
 
     def __init__(self, spec: Kronecker, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -26,11 +27,7 @@ class KroneckerMap(StructuredMap):
             self.add_parameter(f"factor_{i}", initial, rows=spec.trainable, trainable=spec.trainable)
 
     def prepare(self) -> Prepared:
-        return tuple(self.tensor(f"factor_{i}") for i in range(self.arity))
-
-    @property
-    def arity(self) -> int:
-        return len(self.factors)
+        return tuple(self.tensor(f"factor_{i}") for i in range(len(self.factors)))
 
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         factors = [factor[gates] for factor in prepared or self.prepare()]
@@ -49,11 +46,7 @@ class KroneckerMap(StructuredMap):
         """Σ_i ‖W_iᴴW_i − I‖² (KRU eq. 7); W_iW_iᴴ for a wide factor, whose columns cannot be orthonormal."""
         return torch.stack([_unitary_defect(factor) for factor in self.prepare()]).sum()
 
-    def native_terms(self) -> list[NativeTerm]:
-        sizes = tuple(size for pair in self.factors for size in pair)
-        return [NativeTerm(TermPlan(KRONECKER, self.arity, sizes=sizes, tensors=self.arity), self.prepare())]
-
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
         factors = _nearest_factors(matrix, self.factors)
         for i, factor in enumerate(factors):
             self.assign_(f"factor_{i}", factor)

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count
-from slimrnn.ops.terms import LOW_RANK, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import glorot
 
@@ -18,6 +17,8 @@ class LowRankMap(StructuredMap):
     """y_g = L_g R_g h with left (G, m, r) and right (G, r, n); right is (r, n), shared, when tied.
 
     Under weight normalisation the projections R have unit rows and no scale (low-rank paper, A.2)."""
+
+    native = "low_rank"
 
     def __init__(self, spec: LowRank, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -29,10 +30,6 @@ class LowRankMap(StructuredMap):
 
     def prepare(self) -> Prepared:
         return (self.tensor("left"), self.tensor("right"))
-
-    @property
-    def arity(self) -> int:
-        return 2
 
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         left, right = prepared or self.prepare()
@@ -52,10 +49,7 @@ class LowRankMap(StructuredMap):
         by_gate = y.reshape(math.prod(y.shape[:-2]), *left.shape[:2]).transpose(0, 1) @ left.conj()  # (G, rows, r)
         return (by_gate @ right[gates].conj()).sum(0).reshape(*y.shape[:-2], self.shape.in_size)
 
-    def native_terms(self) -> list[NativeTerm]:
-        return [NativeTerm(TermPlan(LOW_RANK, count=self.rank, shared=self.tied, tensors=2), self.prepare())]
-
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
         """Truncated SVD (Eckart-Young); tied gates share R, so theirs is the SVD of the stacked matrices."""
         stacked = matrix.flatten(0, 1) if self.tied else matrix
         u, s, vh = torch.linalg.svd(stacked, full_matrices=False)

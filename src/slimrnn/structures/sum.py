@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from slimrnn.ops.terms import NativeTerm
+from slimrnn.ops.terms import Term
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 
 
@@ -18,67 +18,45 @@ class SumMap(StructuredMap):
     def __init__(self, spec: Sum, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
         self.parts = nn.ModuleList(part.map_type(part, shape, weight_norm) for part in spec.parts)
+        self.tensor_counts = [len(part.prepare()) for part in self._maps()]
 
     def _maps(self) -> Iterator[StructuredMap]:
         for part in self.parts:
             assert isinstance(part, StructuredMap)  # what __init__ put there
             yield part
 
-    def _with_prepared(self, prepared: Prepared | None) -> Iterator[tuple[StructuredMap, Prepared]]:
+    def _split(self, prepared: Prepared | None) -> Iterator[tuple[StructuredMap, Prepared]]:
+        """The parts, each with its own tensors."""
         rest = prepared or self.prepare()
-        for part in self._maps():
-            yield part, rest[: part.arity]
-            rest = rest[part.arity :]
+        for part, count in zip(self._maps(), self.tensor_counts, strict=True):
+            yield part, rest[:count]
+            rest = rest[count:]
 
     def prepare(self) -> Prepared:
         return tuple(tensor for part in self._maps() for tensor in part.prepare())
 
-    @property
-    def arity(self) -> int:
-        return sum(part.arity for part in self._maps())
-
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
-        (first, own), *others = self._with_prepared(prepared)
-        y = first.matvec(h, gates, own)
-        for part, own in others:
-            y = y + part.matvec(h, gates, own)
-        return y
+        return _total(part.matvec(h, gates, tensors) for part, tensors in self._split(prepared))
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
-        (first, own), *others = self._with_prepared(prepared)
-        h = first.rmatvec(y, gates, own)
-        for part, own in others:
-            h = h + part.rmatvec(y, gates, own)
-        return h
+        return _total(part.rmatvec(y, gates, tensors) for part, tensors in self._split(prepared))
 
-    def native_terms(self) -> list[NativeTerm] | None:
-        terms = [part.native_terms() for part in self._maps()]
+    def terms(self, prepared: Prepared) -> list[Term] | None:
+        terms = [part.terms(tensors) for part, tensors in self._split(prepared)]
         return None if any(t is None for t in terms) else [term for t in terms for term in t or []]
-
-    @property
-    def native_arity(self) -> int:
-        return sum(part.native_arity for part in self._maps())
-
-    def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
-        products = []
-        for part in self._maps():
-            products.append(part.native_product(h, gates, tensors[: part.native_arity]))
-            tensors = tensors[part.native_arity :]
-        return sum(products[1:], products[0])
 
     def clip_rows_(self, max_norm: float) -> None:
         for part in self._maps():
             part.clip_rows_(max_norm)
 
     def penalty(self) -> Tensor:
-        first, *others = (part.penalty() for part in self._maps())
-        return sum(others, first)
+        return _total(part.penalty() for part in self._maps())
 
     @property
     def macs(self) -> int:
         return sum(part.macs for part in self._maps())
 
-    def _project_(self, matrix: Tensor, sweeps: int = 1000) -> None:
+    def project_(self, matrix: Tensor, sweeps: int = 1000) -> None:
         """Alternate: each term moves to the member nearest to what the others leave. The error never rises.
 
         A momentum is tried before each sweep and dropped as soon as it does not help, since plain alternation
@@ -103,6 +81,11 @@ class SumMap(StructuredMap):
             if done:
                 break
         _restore(self, best)
+
+
+def _total(summands: Iterable[Tensor]) -> Tensor:
+    first, *others = summands
+    return sum(others, first)
 
 
 def _sweep(parts: list[StructuredMap], matrix: Tensor, terms: list[Tensor]) -> list[Tensor]:

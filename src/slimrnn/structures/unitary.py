@@ -36,7 +36,7 @@ class FullUnitaryMap(DenseMap):
         skew = (free - free.mH).to(wide) / 2
         return ((base @ torch.linalg.solve(identity - skew, identity + skew)).to(free.dtype),)
 
-    def _project_(self, matrix: Tensor) -> None:
+    def project_(self, matrix: Tensor) -> None:
         """The polar factor U Vᴴ of U S Vᴴ."""
         u, _, vh = torch.linalg.svd(matrix)
         polar = u @ vh

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slimrnn.ops.terms import UNITARY_PRODUCT, NativeTerm, TermPlan
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import uniform
 
@@ -18,6 +17,7 @@ class UnitaryProductMap(StructuredMap):
 
     phases (G, 3, n) are real angles; reflections (G, 2, n) are complex; the permutation (n) is fixed."""
 
+    native = "unitary_product"
     permutation: Tensor
     phases: Tensor
 
@@ -29,43 +29,31 @@ class UnitaryProductMap(StructuredMap):
         self.register_buffer("permutation", torch.randperm(n, device=shape.device))
 
     def prepare(self) -> Prepared:
-        """Unit numbers e^{iθ} and unit vectors v."""
+        """Unit numbers e^{iθ}, unit vectors v, the permutation."""
         phases = self.phases
         v = self._raw("reflections")
         return (
             torch.polar(torch.ones_like(phases), phases),
             v / torch.linalg.vector_norm(v, dim=-1, keepdim=True),
+            self.permutation,
         )
 
-    @property
-    def arity(self) -> int:
-        return 2
-
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
-        phases, reflections = (tensor[gates] for tensor in prepared or self.prepare())
+        phases, reflections, permutation = prepared or self.prepare()
+        phases, reflections = phases[gates], reflections[gates]
         if not h.numel():  # an empty batch, which the FFT refuses
             return h.unsqueeze(-2) * phases[:, 0]
         y = torch.fft.fft(h.unsqueeze(-2) * phases[:, 0], norm="ortho")
-        y = _reflect(y, reflections[:, 0])[..., self.permutation]
+        y = _reflect(y, reflections[:, 0])[..., permutation]
         y = torch.fft.ifft(y * phases[:, 1], norm="ortho")
         return _reflect(y, reflections[:, 1]) * phases[:, 2]
 
-    def native_terms(self) -> list[NativeTerm]:
-        return [NativeTerm(TermPlan(UNITARY_PRODUCT, tensors=3), (*self.prepare(), self.permutation))]
-
-    @property
-    def native_arity(self) -> int:
-        return 3
-
-    def native_product(self, h: Tensor, gates: slice, tensors: Prepared) -> Tensor:
-        return self.matvec(h, gates, tensors[:2])
-
-    def _project_(self, matrix: Tensor, sweeps: int = 200) -> None:
+    def project_(self, matrix: Tensor, sweeps: int = 200) -> None:
         """Block coordinate descent from the present parameters; every block has a closed form.
 
         ‖M − A X B‖² with unitary A, X, B is least where Re tr(X C) is largest, C = B Mᴴ A: phases of conj(C_jj)
         for a diagonal X, the lowest eigenvector of C's Hermitian part for a reflection. The error never rises."""
-        phases, reflections = (tensor.clone() for tensor in self.prepare())
+        phases, reflections = (tensor.clone() for tensor in self.prepare()[:2])
         fourier = torch.fft.fft(torch.eye(self.shape.in_size, dtype=matrix.dtype, device=matrix.device), norm="ortho")
         shuffle = torch.eye(self.shape.in_size, dtype=matrix.dtype, device=matrix.device)[self.permutation]
         fit = torch.full((matrix.shape[0],), -math.inf, dtype=phases.real.dtype, device=matrix.device)

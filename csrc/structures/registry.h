@@ -1,0 +1,28 @@
+// Every structure, in one line each. Python finds them by name through slimrnn_structure.
+#pragma once
+#include "block_diagonal.h"
+#include "diagonal.h"
+#include "kronecker_pairs.h"
+#include "low_rank.h"
+#include "unitary_product.h"
+
+namespace slimrnn {
+namespace SLIMRNN_ISA {
+
+template <class T> struct Structure {
+    const char *name;
+    bool (*is_sound)(const Operands &, bool backward);
+    Term<T> *(*make)(const Operands &);  // null when memory is short
+};
+
+template <class T, class S> constexpr Structure<T> describe() { return {S::name, S::is_sound, S::make}; }
+
+template <class T>
+constexpr Structure<T> structures[] = {
+    describe<T, BlockDiagonal<T>>(), describe<T, Diagonal<T>>(),       describe<T, LowRank<T>>(),
+    describe<T, Kronecker<T>>(),     describe<T, UnitaryProduct<T>>(),
+};
+constexpr int structure_count = int(sizeof(structures<float>) / sizeof(structures<float>[0]));
+
+}  // namespace SLIMRNN_ISA
+}  // namespace slimrnn

@@ -1,0 +1,82 @@
+"""The C header, the ctypes structs and the structures that python names say the same."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry import STRUCTURES, needs_library
+from slimrnn.ops import library
+from slimrnn.structures import StructuredMap, Sum
+
+HEADER = Path(__file__).parents[2] / "csrc/include/slimrnn.h"
+TYPES: dict[str, Any] = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64}
+STRUCTS = {
+    "slimrnn_tensor": library.TensorStruct,
+    "slimrnn_term": library.TermStruct,
+    "slimrnn_scan": library.ScanStruct,
+}
+
+
+def header() -> str:
+    """Without comments."""
+    return re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+
+
+def constants() -> dict[str, int]:
+    return {name: int(value) for name, value in re.findall(r"(SLIMRNN_\w+)(?: = | )(\d+)", header())}
+
+
+def fields_of(struct: str) -> list[tuple[str, str]]:
+    """(name, type) of every field, a pointer's type ending in *, an array's in its length."""
+    found = []
+    (body,) = re.findall(r"typedef struct \{([^}]*)\} " + struct, header())
+    for declaration in body.split(";")[:-1]:
+        kind, names = re.fullmatch(r"\s*(?:const )?(\w+) (.*)", declaration, re.DOTALL).groups()  # type: ignore[union-attr]
+        for name in names.split(","):
+            bare, _, length = name.strip().strip("*").partition("[")
+            size = constants()[length[:-1]] if length else ""
+            found.append((bare, f"{kind}{'*' if '*' in name else ''}{size}"))
+    return found
+
+
+def type_of(kind: Any) -> str:
+    names = {ctypes.c_int32: "int32_t", ctypes.c_int64: "int64_t", ctypes.c_void_p: "*"}
+    if kind in names:
+        return names[kind]
+    if issubclass(kind, ctypes.Array):
+        return f"{names[kind._type_]}{kind._length_}"
+    return {struct: f"{name}*" for name, struct in STRUCTS.items()}[kind._type_]
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_structs_are_those_of_the_header(name: str) -> None:
+    ours = [(field[0], type_of(field[1])) for field in STRUCTS[name]._fields_]
+    untyped = {"void*": "*", "int64_t*": "*"}
+    assert ours == [(field, untyped.get(kind, kind)) for field, kind in fields_of(name)]
+
+
+def test_numbers_are_those_of_the_header() -> None:
+    assert constants()["SLIMRNN_ABI"] == library.ABI
+
+
+@needs_library
+def test_limits_are_those_of_the_header() -> None:
+    assert library.limits() == (constants()["SLIMRNN_MOST_TERMS"], constants()["SLIMRNN_MOST_PHASES"])
+
+
+@needs_library
+def test_every_structure_of_the_core_has_a_map_and_every_map_names_one() -> None:
+    named = {kind.native for kind in subclasses(StructuredMap)} - {None}
+    assert named == set(library.structures())
+    without = [name for name, spec in STRUCTURES.items() if not isinstance(spec, Sum) and spec.map_type.native is None]
+    assert without == []
+
+
+def subclasses(kind: type[StructuredMap]) -> list[type[StructuredMap]]:
+    own = [c for c in kind.__subclasses__() if c.__module__.startswith("slimrnn.")]
+    return [*own, *(deeper for c in own for deeper in subclasses(c))]
