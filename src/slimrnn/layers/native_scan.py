@@ -14,6 +14,7 @@ from torch import Tensor
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
 from slimrnn.ops import native, operators, reference
+from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
 from slimrnn.ops.terms import Program, program
 from slimrnn.structures.dense import DenseMap
@@ -29,8 +30,7 @@ def native_program(layer: RecurrentLayer) -> Program | None:
     terms = [map.terms(map.prepare()) for map in maps]
     if name is None or None in terms:
         return None
-    most_terms, most_phases = limits()
-    if len(terms) > most_phases or any(len(some or ()) > most_terms for some in terms):
+    if len(terms) > limits.phases or any(len(some or ()) > limits.terms for some in terms):
         return None
     alpha = None if layer.leak is None else layer.leak().unsqueeze(0)
     owns = [transition.own_rows(alpha) for transition in transitions]
@@ -62,7 +62,8 @@ def native_scan(
         again = operators.Definition(_replay(layer), products)
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
-    output, last = native.scan(program, given, u, bias, state, h_mask, lengths_B, reverse, again)
+    inputs = native.as_inputs(program, given, u, bias, state, h_mask, lengths_B, reverse)
+    output, last = native.scan(inputs, again)
     if phases > 1:
         output = output[0::phases] if reverse else output[phases - 1 :: phases]
     return output, last
@@ -84,23 +85,13 @@ def _products(
     return products
 
 
-def _replay(layer: RecurrentLayer) -> Callable[..., tuple[Tensor, Tensor]]:
+def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     """The reference scan on the tensors of the native operator, for second derivatives: (output, last state).
 
     There a complex number is a pair, and what stands for both of its parts stands twice."""
 
-    def replay(
-        x: Tensor,
-        u: Tensor | None,
-        bias: Tensor | None,
-        state: Tensor,
-        own: Tensor | None,
-        weights: list[Tensor],
-        mask: Tensor | None,
-        lengths_B: Tensor | None,
-        reverse: bool,
-    ) -> tuple[Tensor, Tensor]:
-        pairs = layer.cell.complex
+    def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
+        pairs, (x, u, bias, state, own, mask, lengths_B, weights, plan, reverse) = layer.cell.complex, inputs
         wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
         wx = wx if bias is None else wx + bias
         states = tuple(state.unbind(0))
@@ -109,11 +100,11 @@ def _replay(layer: RecurrentLayer) -> Callable[..., tuple[Tensor, Tensor]]:
             own = None if own is None else own.reshape(*own.shape[:-1], -1, 2).mean(-1)
             mask = None if mask is None else mask[..., ::2]
             weights = [torch.view_as_complex(w.contiguous()) if w.is_floating_point() else w for w in weights]
-        leaky = layer.leak is not None
-        turn = [
-            t.replayed(phase, len(layer.transitions), own, weights, mask, leaky)
-            for phase, t in enumerate(layer.transitions)
-        ]
+        count = len(weights) // plan.phases
+        turn = []
+        for phase, transition in enumerate(layer.transitions):
+            tensors = tuple(weights[phase * count : (phase + 1) * count])
+            turn.append(transition.replayed(tensors, None if own is None else own[phase], mask, plan.leaky))
         phase = 0
 
         def advance(wx: Tensor, before: State) -> State:

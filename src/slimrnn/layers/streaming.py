@@ -136,4 +136,4 @@ def _stepper(layer: RecurrentLayer) -> Stepper | None:
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
     (u,) = layer.input.prepare()
-    return Stepper(program, u, layer.cell.input_bias(), layer.cell.complex)
+    return Stepper(program, u, layer.cell.input_bias())

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.structures.base import ALL, StructuredMap
+from slimrnn.structures.base import ALL, Prepared, StructuredMap
 
 
 class Transition(NamedTuple):
@@ -40,19 +40,17 @@ class Transition(NamedTuple):
         return torch.cat(rows) if rows else None
 
     def replayed(
-        self, phase: int, phases: int, own: Tensor | None, weights: list[Tensor], mask: Tensor | None, leaky: bool
+        self, prepared: Prepared, own: Tensor | None, mask: Tensor | None, leaky: bool
     ) -> Callable[[Tensor, State], State]:
-        """The step with the native operator's tensors, of which it takes those of its phase."""
-        count = len(weights) // phases
-        tensors = tuple(weights[phase * count : (phase + 1) * count])
+        """The step with the native operator's tensors: those of the map, and `own_rows`."""
         mine, alpha = self.cell.native_parameters(), None
         if own is not None and mine is not None:
-            mine = own[phase, : own.shape[1] - leaky].reshape(mine.shape)
+            mine = own[: own.shape[0] - leaky].reshape(mine.shape)
         if own is not None and leaky:
-            alpha = own[phase, -1]
+            alpha = own[-1]
 
         def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
-            return self.recurrent.matvec(h if mask is None else h * mask, gates, tensors)
+            return self.recurrent.matvec(h if mask is None else h * mask, gates, prepared)
 
         def step(wx: Tensor, before: State) -> State:
             return leaked(alpha, before, self.cell.step(wx, matvec, before, mine))

@@ -1,9 +1,13 @@
-"""Calls of the native library: a filled-in slimrnn_scan."""
+"""A call of the native library: what goes in, and the C struct filled in with it.
+
+Shape suffixes: T time, B batch, I input width, G gates, W real numbers of a state vector, S states.
+"""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,75 +28,81 @@ ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
 
 
+class Inputs(NamedTuple):
+    """What a scan reads. All tensors are real: a complex number is a pair."""
+
+    x: Tensor  # (T, B, I); or, without u, the products U x + b: (T, B, G, W)
+    u: Tensor | None  # (G, W, I)
+    bias: Tensor | None  # (G, W)
+    state: Tensor  # (S, B, W)
+    own: Tensor | None  # (phases, rows, W): parameters that act within the step
+    mask: Tensor | None  # (B, W): factors on h before every product
+    lengths: Tensor | None  # (B)
+    weights: Sequence[Tensor]  # of the terms
+    plan: Plan
+    reverse: bool
+
+
 class Call:
     """A filled-in slimrnn_scan, and the tensors that its pointers need alive."""
 
-    def __init__(
-        self,
-        plan: str,
-        time: int,
-        state: Tensor,
-        weights: Sequence[Tensor],
-        own: Tensor | None,
-        mask: Tensor | None,
-        lengths: Tensor | None,
-        reverse: bool,
-        gradients: Sequence[Tensor] = (),
-    ) -> None:
-        self.plan = Plan.decode(plan)
-        count, self.batch, width = state.shape
-        gates = GATES[self.plan.cell]
-        self.state = state.contiguous()
-        self.mask = None if mask is None else mask.contiguous()
-        self.lengths = None if lengths is None else lengths.to(torch.int64).contiguous()
-        self.own = None if own is None else own.contiguous()
-        self.reverse, self.dtype = reverse, DTYPES[state.dtype]
-        self.weights = [w.contiguous() for w in weights]
-        self.tensors = self._tensors(gradients)
-        self.terms = self._terms()
+    def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = ()) -> None:
+        plan, state = inputs.plan, inputs.state
+        count, batch, width = state.shape
+        gates = GATES[plan.cell]
+        self.weights = [w.contiguous() for w in inputs.weights]
+        self.tensors = self._tensors(plan.complex, gradients)
+        self.terms = self._terms(plan)
         enough = time * state.numel() * gates > ONE_THREAD
-        self.threads = min(torch.get_num_threads(), self.batch) if enough else 1
         self.struct = ScanStruct(
-            dtype=self.dtype,
-            cell=list(GATES).index(self.plan.cell),
-            is_complex=self.plan.complex,
+            dtype=DTYPES[state.dtype],
+            cell=list(GATES).index(plan.cell),
+            is_complex=plan.complex,
             gates=gates,
             states=count,
-            reverse=reverse,
-            threads=self.threads,
-            term_count=len(self.plan.terms),
-            phases=self.plan.phases,
-            leaky=self.plan.leaky,
-            own_rows=0 if own is None else own.shape[-2],
+            reverse=inputs.reverse,
+            threads=min(torch.get_num_threads(), batch) if enough else 1,
+            term_count=len(plan.terms),
+            phases=plan.phases,
+            leaky=plan.leaky,
+            own_rows=0 if inputs.own is None else inputs.own.shape[-2],
             time=time,
-            batch=self.batch,
+            batch=batch,
             width=width,
+            input_size=0 if inputs.u is None else inputs.u.shape[-1],
             terms=self.terms,
         )
-        self.point(state=self.state, own=self.own, mask=self.mask, lengths=self.lengths)
+        lengths = None if inputs.lengths is None else inputs.lengths.to(torch.int64)
+        self.held: list[Tensor] = []
+        self.point(x=inputs.x, u=inputs.u, bias=inputs.bias, state=state, own=inputs.own)
+        self.point(mask=inputs.mask, lengths=lengths)
 
-    def _tensors(self, gradients: Sequence[Tensor]) -> ctypes.Array[TensorStruct]:
+    def _tensors(self, pairs: bool, gradients: Sequence[Tensor]) -> ctypes.Array[TensorStruct]:
         structs = (TensorStruct * len(self.weights))()
         for number, (struct, tensor) in enumerate(zip(structs, self.weights, strict=True)):
             struct.data = tensor.data_ptr()
             if gradients:
                 struct.gradient = gradients[number].data_ptr()
-            pair = self.plan.complex and tensor.is_floating_point()
-            struct.dims = tensor.dim() - pair
+            struct.dims = tensor.dim() - (pairs and tensor.is_floating_point())
             struct.shape[: struct.dims] = tensor.shape[: struct.dims]
         return structs
 
-    def _terms(self) -> ctypes.Array[TermStruct]:
-        structs, first = (TermStruct * len(self.plan.terms))(), 0
-        for struct, (structure, count) in zip(structs, self.plan.terms, strict=True):
+    def _terms(self, plan: Plan) -> ctypes.Array[TermStruct]:
+        structs, first = (TermStruct * len(plan.terms))(), 0
+        for struct, (structure, count) in zip(structs, plan.terms, strict=True):
             struct.structure, struct.tensor_count = structures()[structure], count
             struct.tensors = ctypes.pointer(self.tensors[first])
             first += count
         return structs
 
     def point(self, **tensors: Tensor | None) -> None:
+        """Set pointers of the struct; a tensor that is not contiguous is copied, so results must be."""
         for name, tensor in tensors.items():
-            setattr(self.struct, name, None if tensor is None else tensor.data_ptr())
+            if tensor is None:
+                setattr(self.struct, name, None)
+            else:
+                self.held.append(tensor.contiguous())
+                setattr(self.struct, name, self.held[-1].data_ptr())
 
     def run(self, function: str) -> None:
         check(getattr(native_library(), function)(ctypes.byref(self.struct)))

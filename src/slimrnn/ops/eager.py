@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from slimrnn.ops.calls import Inputs
 from slimrnn.ops.operators import Definition, differentiate, run_backward, run_forward, save
+from slimrnn.ops.terms import Plan
 
 
-def nobody_is_watching(tensors: Sequence[Tensor]) -> bool:
+def can_bypass_dispatcher(tensors: Sequence[Tensor]) -> bool:
     """Whether the operator may be left out: nothing traces, exports or intercepts what happens to these tensors."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
         return False
     return all(type(t) is Tensor or type(t) is torch.nn.Parameter for t in tensors)
 
@@ -23,26 +25,15 @@ class EagerScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        u: Tensor | None,
-        bias: Tensor | None,
-        state: Tensor,
-        own: Tensor | None,
-        mask: Tensor | None,
-        lengths: Tensor | None,
-        plan: str,
-        reverse: bool,
-        definition: Definition | None,
-        *weights: Tensor,
+        ctx: Any, plan: Plan, reverse: bool, definition: Definition | None, *tensors: Any
     ) -> tuple[Tensor, Tensor]:
-        inputs = (x, u, bias, state, weights, own, mask, lengths, plan, reverse, True)
-        output = run_forward(*inputs)
+        """`tensors` are those of Inputs, the weights last, one by one."""
+        inputs = Inputs(*tensors[:7], tensors[7:], plan, reverse)
+        output = run_forward(inputs, True)
         save(ctx, inputs, output, definition)
         return output[0], output[1]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
         d_out, d_last = gradients
-        d_x, d_u, d_bias, d_state, d_weights, d_own, *_ = differentiate(ctx, run_backward, d_out, d_last)
-        return d_x, d_u, d_bias, d_state, d_own, None, None, None, None, None, *d_weights
+        return None, None, None, *differentiate(ctx, run_backward, d_out, d_last, ctx.needs_input_grad[3])

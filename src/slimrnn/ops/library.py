@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,17 @@ STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"
 
 
 MOST_DIMS = 4
+
+
+@dataclass
+class Limits:
+    """Of one call; told by the library when it is loaded. An object, not a function: torch.compile can look into it."""
+
+    terms: int = 0  # of a phase
+    phases: int = 0
+
+
+limits = Limits()
 
 
 class TensorStruct(ctypes.Structure):
@@ -81,6 +93,9 @@ def _load() -> ctypes.CDLL | str:
         if version != ABI:
             return f"{files[0].name} has interface version {version}, expected {ABI}: reinstall slimrnn"
         _declare(lib)
+        terms, phases = c_int32(), c_int32()
+        lib.slimrnn_limits(ctypes.byref(terms), ctypes.byref(phases))
+        limits.terms, limits.phases = terms.value, phases.value
     except (OSError, AttributeError) as error:
         return f"{files[0].name} could not be loaded: {error}"
     wanted = os.environ.get("SLIMRNN_ISA")
@@ -118,15 +133,6 @@ def structures() -> dict[str, int]:
     """The structures that the native core has, and their numbers."""
     lib = native_library()
     return {} if lib is None else {name: number for number, name in enumerate(_names(lib.slimrnn_structure))}
-
-
-@cache
-def limits() -> tuple[int, int]:
-    """The most terms of a phase and the most phases of a call."""
-    terms, phases, lib = c_int32(), c_int32(), native_library()
-    if lib is not None:
-        lib.slimrnn_limits(ctypes.byref(terms), ctypes.byref(phases))
-    return terms.value, phases.value
 
 
 def _names(function: Callable[[int], bytes | None]) -> list[str]:

@@ -6,64 +6,57 @@ import torch
 from torch import Tensor
 
 from slimrnn._fields import pairs_flat, real_view
-from slimrnn.ops.calls import DTYPES
-from slimrnn.ops.eager import EagerScan, nobody_is_watching
+from slimrnn.ops.calls import DTYPES, Inputs
+from slimrnn.ops.eager import EagerScan, can_bypass_dispatcher
 from slimrnn.ops.operators import Definition, calling, run_forward, transformed
 from slimrnn.ops.terms import Program
 
 
-def scan(
+def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The output as of the reference layer, real and imaginary parts side by side, and the last state."""
+    tensors = [t for t in (*inputs[:5], *inputs.weights) if t is not None]
+    # A trace is differentiated or not wherever it is run, and not as it was made.
+    keep = torch.jit.is_tracing() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
+    if not can_bypass_dispatcher(tensors):
+        calling.definition = definition if keep else None
+        try:
+            out, last, *_ = torch.ops.slimrnn.scan(*inputs[:8], inputs.plan.encode(), inputs.reverse, keep)
+        finally:
+            calling.definition = None
+    elif keep:
+        out, last = EagerScan.apply(  # type: ignore[no-untyped-call]
+            inputs.plan, inputs.reverse, definition, *inputs[:7], *inputs.weights
+        )
+    else:
+        out, last, *_ = run_forward(inputs, False)
+    if inputs.plan.complex:
+        last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
+    return out, tuple(last.unbind(0))
+
+
+def as_inputs(
     program: Program,
     x: Tensor,
     u: Tensor | None,
     bias: Tensor | None,
     state: tuple[Tensor, ...],
-    mask_BH: Tensor | None = None,
-    lengths_B: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Tensor | None = None,
     reverse: bool = False,
-    definition: Definition | None = None,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run a program over x (T, B, I) with input weights u (G, H, I), or over products x (T, B, G, H).
+) -> Inputs:
+    """A layer's tensors as the core takes them: real, a complex number as a pair.
 
-    Returns what the reference layer does: a complex output as real and imaginary parts side by side, and the state."""
-    pairs = state[0].is_complex()
-    plan, weights, u, bias, own = operands(program, u, bias, pairs)
-    if pairs:
-        mask_BH = None if mask_BH is None else mask_BH.repeat_interleave(2, -1)
-        x = x if u is not None else pairs_flat(x)
-    start = torch.stack([pairs_flat(part) for part in state])
-    tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
-    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    if not nobody_is_watching(tensors):
-        calling.definition = definition if keep else None
-        try:
-            out, last, *_ = torch.ops.slimrnn.scan(
-                x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep
-            )
-        finally:
-            calling.definition = None
-    elif keep:
-        out, last = EagerScan.apply(  # type: ignore[no-untyped-call]
-            x, u, bias, start, own, mask_BH, lengths_B, plan, reverse, definition, *weights
-        )
-    else:
-        out, last, *_ = run_forward(x, u, bias, start, weights, own, mask_BH, lengths_B, plan, reverse, keep)
-    if pairs:
-        last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
-    return out, tuple(last.unbind(0))
-
-
-def operands(
-    program: Program, u: Tensor | None, bias: Tensor | None, pairs: bool
-) -> tuple[str, list[Tensor], Tensor | None, Tensor | None, Tensor | None]:
-    """Plan, weights, u, bias and own as the operators take them: real, a complex number as a pair."""
+    x is (T, B, I) with input weights u (G, H, I), or without u the products (T, B, G, H)."""
     plan, weights, own = program
-    weights = [real_view(tensor) for tensor in weights]
-    if pairs:
+    start = torch.stack([pairs_flat(part) for part in state])
+    if plan.complex:
+        weights = [real_view(weight) for weight in weights]
         own = None if own is None else own.repeat_interleave(2, -1)
+        mask = None if mask is None else mask.repeat_interleave(2, -1)
         bias = None if bias is None else pairs_flat(bias)
+        x = x if u is not None else pairs_flat(x)
         u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
-    return plan.encode(), weights, u, bias, own
+    return Inputs(x, u, bias, start, own, mask, lengths, weights, plan, reverse)
 
 
 def can_serve(x: Tensor) -> bool:

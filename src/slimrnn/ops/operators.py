@@ -1,7 +1,7 @@
-"""The native scan as registered torch operators.
+"""The native scan as registered torch operators, and how it is differentiated.
 
 `slimrnn::scan` runs a cell over a sequence, `slimrnn::scan_backward` carries the state's gradient back and sums those
-of the parameters on the way. Both see real tensors only: a complex one comes as pairs.
+of the parameters on the way.
 
 Shape suffixes: T time, B batch, G gates, W real numbers of a state vector, S states.
 """
@@ -9,7 +9,7 @@ Shape suffixes: T time, B batch, G gates, W real numbers of a state vector, S st
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -17,17 +17,25 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from slimrnn._fields import pairs_flat
-from slimrnn.ops.calls import GATES, Call
+from slimrnn.ops.calls import GATES, Call, Inputs
 from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
+Results = tuple[Tensor, Tensor, Tensor, Tensor]
+OPTIONAL = ("u", "bias", "own", "mask", "lengths")  # of the inputs
+
+# The fields of Inputs, the plan as text.
+SCHEMA = (
+    "Tensor x, Tensor? u, Tensor? bias, Tensor state, Tensor? own, Tensor? mask, Tensor? lengths, Tensor[] weights, "
+    "str plan, bool reverse"
+)
 
 
 class Definition(NamedTuple):
     """The layer in plain torch, for derivatives that the native core does not have."""
 
-    replay: Callable[..., tuple[Tensor, Tensor]]  # the reference scan on the operator's tensors
-    products: Callable[[], Tensor]  # U x + b again, where the operator was given that
+    replay: Callable[[Inputs], tuple[Tensor, Tensor]]  # the reference scan on the operator's tensors
+    products: Callable[[], Tensor] | None  # U x + b again, where the operator was given that
 
 
 class Calling(threading.local):
@@ -46,201 +54,158 @@ def transformed(*tensors: Tensor) -> bool:
     return any(FUNCTORCH.is_legacy_batchedtensor(t) for t in tensors) if tensors else False  # is_grads_batched
 
 
-def run_forward(
-    x: Tensor,
-    u: Tensor | None,
-    bias: Tensor | None,
-    state: Tensor,
-    weights: Sequence[Tensor],
-    own: Tensor | None,
-    mask: Tensor | None,
-    lengths: Tensor | None,
-    plan: str,
-    reverse: bool,
-    keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+# --- forward and backward --------------------------------------------------------------------------------------------
+
+
+def run_forward(inputs: Inputs, keep: bool) -> Results:
     """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: gates (T, B, G, W), states (T, B, W)."""
-    out, last, gates, states = _results(x, u, state, plan, keep)
-    call = Call(plan, x.shape[0], state, weights, own, mask, lengths, reverse)
-    held = [None if t is None else t.contiguous() for t in (x, u, bias)]
-    call.struct.input_size = 0 if u is None else u.shape[-1]
-    call.point(x=held[0], u=held[1], bias=held[2], out=out, last=last, gate_history=gates if gates.numel() else None)
-    call.point(state_history=states if states.numel() else None)
+    out, last, gates, states = _results(inputs, keep)
+    call = Call(inputs, len(out))
+    call.point(out=out, last=last, gate_history=_or_none(gates), state_history=_or_none(states))
     call.run("slimrnn_forward")
     return out, last, gates, states
 
 
-_scan = torch.library.custom_op("slimrnn::scan", run_forward, mutates_args=())
-
-
-@_scan.register_fake
-def _(
-    x: Tensor,
-    u: Tensor | None,
-    bias: Tensor | None,
-    state: Tensor,
-    weights: Sequence[Tensor],
-    own: Tensor | None,
-    mask: Tensor | None,
-    lengths: Tensor | None,
-    plan: str,
-    reverse: bool,
-    keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return _results(x, u, state, plan, keep)
-
-
-def _results(
-    x: Tensor, u: Tensor | None, state: Tensor, plan: str, keep: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    time, (count, batch, width) = x.shape[0], state.shape
-    gate_count = x.shape[2] if u is None else u.shape[0]
-    out = x.new_empty(time, batch, width)
-    gates = x.new_empty((time, batch, gate_count, width) if keep and gate_count > 1 else (0,))
-    inner = count == 2 or Plan.decode(plan).leaky  # c, or what the cell gave before it leaked
-    states = x.new_empty((time, batch, width) if keep and inner else (0,))
-    return out, x.new_empty(count, batch, width), gates, states
-
-
 def run_backward(
-    d_out: Tensor,
-    d_last: Tensor,
-    out: Tensor,
-    gates: Tensor,
-    states: Tensor,
-    x: Tensor,
-    u: Tensor | None,
-    bias: Tensor | None,
-    state: Tensor,
-    weights: Sequence[Tensor],
-    own: Tensor | None,
-    mask: Tensor | None,
-    lengths: Tensor | None,
-    plan: str,
-    reverse: bool,
-    want_wx: bool,
+    d_out: Tensor, d_last: Tensor, out: Tensor, gates: Tensor, states: Tensor, inputs: Inputs, want_wx: bool
 ) -> list[Tensor]:
     """-> gradients of U x + b (T, B, G, W; empty unless wanted), u, bias, own (empty where those are None), state,
     weights..."""
-    found = _gradients(out, plan, u, bias, state, weights, own, want_wx)
+    found = _gradients(out, inputs, want_wx)
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
     for sums in (d_u, d_bias, d_own, *d_weights):
         sums.zero_()
-    call = Call(plan, out.shape[0], state, weights, own, mask, lengths, reverse, d_weights)
-    held = [t if t is None else t.contiguous() for t in (x, u, bias, d_out, d_last)]
-    call.struct.input_size = 0 if u is None else u.shape[-1]
-    call.point(x=held[0], u=held[1], bias=held[2], d_out=held[3], d_last=held[4])
-    call.point(out=out, gate_history=gates if gates.numel() else None)
-    call.point(state_history=states if states.numel() else None)
-    call.point(d_wx=d_wx if want_wx else None, d_u=d_u if u is not None else None, d_state=d_state)
-    call.point(d_bias=d_bias if bias is not None else None, d_own=d_own if own is not None else None)
+    call = Call(inputs, len(out), d_weights)
+    call.point(d_out=d_out, d_last=d_last, out=out, gate_history=_or_none(gates), state_history=_or_none(states))
+    call.point(d_wx=_or_none(d_wx), d_u=_or_none(d_u), d_bias=_or_none(d_bias), d_own=_or_none(d_own), d_state=d_state)
     call.run("slimrnn_backward")
     return found
 
 
-_scan_backward = torch.library.custom_op("slimrnn::scan_backward", run_backward, mutates_args=())
+def _or_none(tensor: Tensor) -> Tensor | None:
+    return tensor if tensor.numel() else None
 
 
-@_scan_backward.register_fake
-def _(
-    d_out: Tensor,
-    d_last: Tensor,
-    out: Tensor,
-    gates: Tensor,
-    states: Tensor,
-    x: Tensor,
-    u: Tensor | None,
-    bias: Tensor | None,
-    state: Tensor,
-    weights: Sequence[Tensor],
-    own: Tensor | None,
-    mask: Tensor | None,
-    lengths: Tensor | None,
-    plan: str,
-    reverse: bool,
-    want_wx: bool,
-) -> list[Tensor]:
-    return _gradients(out, plan, u, bias, state, weights, own, want_wx)
+def _results(inputs: Inputs, keep: bool) -> Results:
+    x, (count, batch, width) = inputs.x, inputs.state.shape
+    history, gate_count = (len(x), batch), GATES[inputs.plan.cell]
+    gates = x.new_empty((*history, gate_count, width) if keep and gate_count > 1 else (0,))
+    inner = count == 2 or inputs.plan.leaky  # c, or what the cell gave before it leaked
+    states = x.new_empty((*history, width) if keep and inner else (0,))
+    return x.new_empty(*history, width), x.new_empty(count, batch, width), gates, states
 
 
-def _gradients(
-    out: Tensor,
-    plan: str,
-    u: Tensor | None,
-    bias: Tensor | None,
-    state: Tensor,
-    weights: Sequence[Tensor],
-    own: Tensor | None,
-    want_wx: bool,
-) -> list[Tensor]:
-    optional = [out.new_empty(0 if t is None else t.shape) for t in (u, bias, own)]
-    shape = (len(out), state.shape[1], GATES[Plan.decode(plan).cell], state.shape[-1])
-    return [
-        out.new_empty(shape if want_wx else 0),
-        *optional,
-        state.new_empty(state.shape),
-        *(w.new_empty(w.shape) for w in weights),
-    ]
+def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
+    state = inputs.state
+    d_wx = out.new_empty((len(out), state.shape[1], GATES[inputs.plan.cell], state.shape[-1]) if want_wx else 0)
+    optional = [out.new_empty(0 if t is None else t.shape) for t in (inputs.u, inputs.bias, inputs.own)]
+    return [d_wx, *optional, state.new_empty(state.shape), *(w.new_empty(w.shape) for w in inputs.weights)]
 
 
-def save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...], definition: Definition | None) -> None:
-    """Keep what `differentiate` needs, of the operator's inputs and outputs."""
-    x, u, bias, state, weights, own, mask, lengths, ctx.plan, ctx.reverse, _ = inputs
+# --- the operators ---------------------------------------------------------------------------------------------------
+
+
+def _inputs(arguments: tuple[Any, ...]) -> Inputs:
+    *tensors, plan, reverse = arguments
+    return Inputs(*tensors, Plan.decode(plan), reverse)
+
+
+def _scan(*arguments: Any) -> Results:
+    return run_forward(_inputs(arguments[:-1]), arguments[-1])
+
+
+def _fake_scan(*arguments: Any) -> Results:
+    return _results(_inputs(arguments[:-1]), arguments[-1])
+
+
+def _scan_backward(*arguments: Any) -> list[Tensor]:
+    return run_backward(*arguments[:5], _inputs(arguments[5:-1]), arguments[-1])
+
+
+def _fake_scan_backward(*arguments: Any) -> list[Tensor]:
+    return _gradients(arguments[2], _inputs(arguments[5:-1]), arguments[-1])
+
+
+def _register(name: str, schema: str, function: Callable[..., Any], fake: Callable[..., Any]) -> Any:
+    operator: Any = torch.library.custom_op(f"slimrnn::{name}", function, mutates_args=(), schema=schema)
+    operator.register_fake(fake)
+    return operator
+
+
+scan = _register("scan", f"({SCHEMA}, bool keep) -> (Tensor, Tensor, Tensor, Tensor)", _scan, _fake_scan)
+_register(
+    "scan_backward",
+    f"(Tensor d_out, Tensor d_last, Tensor out, Tensor gates, Tensor states, {SCHEMA}, bool want_wx) -> Tensor[]",
+    _scan_backward,
+    _fake_scan_backward,
+)
+
+
+# --- derivatives -----------------------------------------------------------------------------------------------------
+
+
+def save(ctx: Any, inputs: Inputs, output: Results, definition: Definition | None) -> None:
+    """Keep what `differentiate` needs."""
     ctx.set_materialize_grads(False)  # nobody differentiates the history: no zeros for it
-    ctx.definition = definition
+    ctx.definition, ctx.plan, ctx.reverse = definition, inputs.plan, inputs.reverse
     out, _, gates, states = output
-    optional = [u, bias, own, mask, lengths]
+    optional = [getattr(inputs, name) for name in OPTIONAL]
     ctx.present = [t is not None for t in optional]
-    ctx.weights = len(weights)
     # Products that came ready-made are needed for further derivatives only: made again then, not kept.
-    kept = x if u is not None else x.new_empty(0)
-    ctx.save_for_backward(kept, out, gates, states, state, *weights, *(t for t in optional if t is not None))
+    kept = inputs.x if inputs.u is not None else inputs.x.new_empty(0)
+    present = [t for t in optional if t is not None]
+    ctx.save_for_backward(out, gates, states, kept, inputs.state, *present, *inputs.weights)
 
 
 def differentiate(
-    ctx: Any, backward: Callable[..., Any], d_out: Tensor | None, d_last: Tensor | None
-) -> tuple[Any, ...]:
-    """Gradients of the operator's inputs; `backward` is run_backward or its operator."""
-    x, out, gates, states, state, *rest = ctx.saved_tensors
-    weights, others = rest[: ctx.weights], iter(rest[ctx.weights :])
-    u, bias, own, mask, lengths = (next(others) if present else None for present in ctx.present)
+    ctx: Any, backward: Callable[..., list[Tensor]], d_out: Tensor | None, d_last: Tensor | None, want_x: bool
+) -> tuple[Tensor | None, ...]:
+    """Gradients of x, u, bias, state, own, mask, lengths, weights...; `backward` is run_backward or its operator."""
+    out, gates, states, x, state, *rest = ctx.saved_tensors
+    u, bias, own, mask, lengths = (rest.pop(0) if present else None for present in ctx.present)
+    inputs = Inputs(x, u, bias, state, own, mask, lengths, rest, ctx.plan, ctx.reverse)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
     if ctx.definition is not None and (torch.is_grad_enabled() or transformed(d_out, d_last)):
-        inputs = [x, u, bias, state, own, *weights]
-        d = _differentiate_again(ctx, inputs, mask, lengths, d_out, d_last)
-        return d[0], d[1], d[2], d[3], d[5:], d[4], None, None, None, None, None
-    d_wx, d_u, d_bias, d_own, d_state, *d_weights = backward(
-        *(d_out, d_last, out, gates, states, x, u, bias, state, weights, own, mask, lengths),
-        *(ctx.plan, ctx.reverse, ctx.needs_input_grad[0]),
-    )
+        return _differentiate_again(ctx.definition, inputs, d_out, d_last)
+    d_wx, d_u, d_bias, d_own, d_state, *d_weights = backward(d_out, d_last, out, gates, states, inputs, want_x)
     d_x = None
-    if ctx.needs_input_grad[0]:
+    if want_x:
         d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
     d_u, d_bias, d_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
-    return d_x, d_u, d_bias, d_state, d_weights, d_own, None, None, None, None, None
+    return d_x, d_u, d_bias, d_state, d_own, None, None, *d_weights
 
 
 def _differentiate_again(
-    ctx: Any, inputs: list[Tensor | None], mask: Tensor | None, lengths: Tensor | None, d_out: Tensor, d_last: Tensor
-) -> list[Tensor | None]:
+    definition: Definition, inputs: Inputs, d_out: Tensor, d_last: Tensor
+) -> tuple[Tensor | None, ...]:
     """Gradients that can themselves be differentiated: by autograd through the reference scan."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
-        if inputs[1] is None:  # no u: the operator was given products
-            inputs[0] = pairs_flat(ctx.definition.products())
-        out, last = ctx.definition.replay(*inputs[:5], inputs[5:], mask, lengths, ctx.reverse)
-    wanted = [t for t in inputs if t is not None and t.requires_grad]
+        if inputs.u is None and definition.products is not None:
+            inputs = inputs._replace(x=pairs_flat(definition.products()))
+        # As views of their own: one may have come of another, and what goes back from here is each one's direct share.
+        flat = [None if t is None else t.view_as(t) for t in (*inputs[:7], *inputs.weights)]
+        out, last = definition.replay(Inputs(*flat[:7], flat[7:], inputs.plan, inputs.reverse))  # type: ignore[arg-type]
+    wanted = [t for t in flat if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))
-    return [next(found) if t is not None and t.requires_grad else None for t in inputs]
+    return tuple(next(found) if t is not None and t.requires_grad else None for t in flat)
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    save(ctx, inputs, output, calling.definition)
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Results) -> None:
+    save(ctx, _inputs(inputs[:-1]), output, calling.definition)
 
 
 def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
-    return differentiate(ctx, torch.ops.slimrnn.scan_backward, d_out, d_last)
+    def backward(*arguments: Any) -> list[Tensor]:
+        *others, inputs, want_wx = arguments
+        found: list[Tensor] = torch.ops.slimrnn.scan_backward(
+            *others, *inputs[:8], inputs.plan.encode(), inputs.reverse, want_wx
+        )
+        return found
+
+    gradients = differentiate(ctx, backward, d_out, d_last, ctx.needs_input_grad[0])
+    return *gradients[:7], list(gradients[7:]), None, None, None
 
 
-_scan.register_autograd(_differentiate, setup_context=_save)
+scan.register_autograd(_differentiate, setup_context=_save)

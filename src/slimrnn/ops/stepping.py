@@ -17,17 +17,13 @@ from slimrnn.ops.terms import Program
 class Stepper:
     """A layer's weights, packed for `slimrnn_step`."""
 
-    def __init__(self, program: Program, u: Tensor, bias: Tensor | None, pairs: bool) -> None:
-        plan, weights, real_u, bias, own = native.operands(program, u, bias, pairs)
-        assert real_u is not None
-        width, input_size = real_u.shape[1:]
-        self.bytes = width * real_u.element_size()
-        self.states, self.width = 2 if program.plan.cell == "lstm" else 1, width
-        state = real_u.new_empty(self.states, 1, width)
-        self.call = Call(plan, 1, state, weights, own, None, None, False)
-        self.held = [None if t is None else t.contiguous() for t in (real_u, bias)]
-        self.call.struct.input_size = input_size
-        self.call.point(u=self.held[0], bias=self.held[1])
+    def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
+        _, hidden, input_size = u.shape
+        self.states = 2 if program.plan.cell == "lstm" else 1
+        state = (u.new_empty(1, hidden),) * self.states
+        inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
+        self.call = Call(inputs, 1)
+        self.bytes = hidden * u.element_size()
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None
         check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
