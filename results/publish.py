@@ -13,9 +13,7 @@ from statistics import mean
 import tyro
 
 from slimrnn.cli.comparison import Contestant
-from slimrnn.cli.verdict import Verdict, judge, run_directory
-from slimrnn.tasks import find_row, paper_rows
-from slimrnn.training.paper import PaperRow
+from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
 

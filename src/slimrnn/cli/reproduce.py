@@ -15,13 +15,11 @@ from slimrnn.cli.duration import Budget, seconds
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import number, table
-from slimrnn.cli.verdict import Verdict, judge, run_directory
-from slimrnn.tasks import find_row, paper_rows
+from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
 from slimrnn.training.config import plain
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
 from slimrnn.training.locking import is_locked
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.plots import describe_model, describe_task
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Result, Run

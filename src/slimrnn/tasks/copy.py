@@ -7,7 +7,7 @@ Shape suffixes: T time, B sequences, S symbols to recall.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,8 +19,6 @@ from slimrnn._checks import check_count
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.training import random
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import FURNN_RATE, PaperRow
 from slimrnn.training.task import Batch, Indices, Score
 
 
@@ -105,106 +103,3 @@ class CopyTask(GeneratedTask):
             "loss": average(losses_TB, batch.weights),
             "recall_accuracy": average(correct.to(output.dtype), weights),
         }
-
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return (*_kronecker_paper(1000), *_kronecker_paper(2000), *_low_rank_paper())
-
-
-_KRU = ModelConfig("rnn", 128, "kronecker", factors=(2,) * 7, nonlinearity="modrelu")
-_FURNN = ModelConfig("rnn", 128, "full-unitary", nonlinearity="modrelu")
-_STUCK = {
-    "rnn": ModelConfig("rnn", 128),
-    "lstm": ModelConfig("lstm", 128),
-    "uernn": ModelConfig("rnn", 470, "unitary-product", nonlinearity="modrelu"),
-}
-
-
-def _kronecker_paper(length: int) -> list[PaperRow]:
-    """KRU §4.1: all nets get the updates that the KRU is given."""
-    task, source = CopyTask(length), "KRU §4.1"
-    line = task.baselines["memoryless"]
-    trained = Config(
-        task, optim=OptimConfig("rmsprop"), updates=length, train_size=100_000, valid_size=200, eval_every=50
-    )
-    fixed = replace(trained, model=_KRU, optim=OptimConfig("rmsprop", recurrent_rate=0.0))
-    slow = replace(trained, model=_FURNN, optim=OptimConfig("rmsprop", recurrent_rate=FURNN_RATE))
-    rows = [
-        PaperRow(f"copy-{length}-kru", source, "goes to zero", fixed, bound=1e-3),
-        PaperRow(
-            f"copy-{length}-furnn",
-            source,
-            "goes to zero, slower than a KRU",
-            slow,
-            bound=1e-3,
-            compared_with=f"copy-{length}-kru",
-            race="second",
-            note="a slow unitary matrix: at the rate of the other weights it does not learn",
-        ),
-    ]
-    for name, model in _STUCK.items():
-        config, claim = replace(trained, model=model), f"stays at the memoryless {line:.4f}"
-        rows.append(PaperRow(f"copy-{length}-{name}", source, claim, config, bound=0.95 * line, direction="at least"))
-    return rows
-
-
-_DANIHELKA_LOG = (
-    (1_000, 0.110),
-    (4_000, 0.054),
-    (8_000, 0.0205),
-    (12_000, 0.0090),
-    (16_000, 0.0050),
-    (20_000, 0.0024),
-    (26_000, 0.00094),
-)
-
-
-def _low_rank_paper() -> list[PaperRow]:
-    """Low-rank paper §3.0.1 and A.2, with what the authors' code adds: learned initial state, RMSprop from 1e-3."""
-    model = ModelConfig(
-        "gru", 128, "low-rank+diagonal", rank=50, reset="before", update_bias=4.0, learn_initial_state=True
-    )
-    optim = OptimConfig("rmsprop", accumulator_start=1e-3, eps_inside=True, clip_norm=1.0)
-    # Under the root 1e-8 holds up all gradients below 1e-4; at N = 500 those of the recurrence are near 1e-6.
-    smaller = "epsilon is 1e-12: with the authors' 1e-8 it stays at the line, with none it learns and then diverges"
-    rows = []
-    for name, task, updates, claimed, log, eps, note in (
-        ("500", CopyTask(500), 35_000, 35_000, (), 1e-12, smaller),
-        ("danihelka", CopyTask(100, variable_length=True), 35_000, 30_000, _DANIHELKA_LOG, 1e-8, ""),
-        ("henaff", CopyTask(100, variable_lag=True), 38_000, 38_000, (), 1e-8, ""),
-    ):
-        config = Config(
-            task,
-            model,
-            replace(optim, eps=eps),
-            updates,
-            train_size=100_000,
-            eval_every=500,
-            checkpoint_every=500,
-            stop_at=8e-4,
-        )
-        normalised = replace(config, model=replace(model, weight_norm=True, max_row_norm=10.0))
-        plain = PaperRow(
-            f"copy-{name}-lrd-gru",
-            "low-rank §3.0.1",
-            f"below 1e-3 nats in less than {claimed:,} updates",
-            config,
-            bound=1e-3,
-            by=claimed,
-            curve=log,
-            note=note,
-        )
-        rows += [
-            plain,
-            PaperRow(
-                f"{plain.name}-wn",
-                "low-rank §3.0.1, A.2",
-                "faster and more stable than without weight normalisation",
-                normalised,
-                bound=1e-3,
-                compared_with=plain.name,
-                race="ahead",
-                note=f"epsilon is that of {plain.name}" if note else "",
-            ),
-        ]
-    return rows

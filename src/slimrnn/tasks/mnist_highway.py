@@ -16,8 +16,7 @@ from torch.nn import functional
 from slimrnn._checks import check_choice, check_number, check_probability
 from slimrnn.data.mnist import CLASSES, SIDE, load_mnist_split
 from slimrnn.tasks.averages import average
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
+from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 PIXELS = SIDE * SIDE
@@ -110,10 +109,6 @@ class MnistHighwayTask(Task):
             output_dropout=self.output_dropout,
         )
 
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return (_low_rank_paper("lr", "low-rank", 98.83), _low_rank_paper("lrd", "low-rank+diagonal", 98.64))
-
 
 @dataclass(frozen=True)
 class _Samples:
@@ -126,39 +121,3 @@ class _Samples:
         images, labels = load_mnist_split(self.split)
         pixels = np.divide(images[indices].reshape(-1, PIXELS), np.float32(255), dtype=np.float32)
         return Batch(torch.from_numpy(pixels)[None], torch.from_numpy(labels[indices].astype(np.int64)))
-
-
-_EPOCH = 550  # updates: 55,000 images in batches of 100
-_EPOCHS = 67  # as many as the authors' log of the low-rank net has
-_LOGS = {  # test accuracies after every ten epochs in the authors' logs
-    "lr": (0.9818, 0.9843, 0.9857, 0.9877, 0.9879, 0.9878),
-    "lrd": (0.9822, 0.9857, 0.9862, 0.9867, 0.9864),
-}
-_PARAMETERS = {"lr": 6_078_474, "lrd": 6_088_714}
-
-
-def _low_rank_paper(net: str, structure: str, percent: float) -> PaperRow:
-    """A.1, and what the authors' code adds: the rates of dropout, Glorot's initial matrices, the length of training."""
-    config = Config(
-        MnistHighwayTask(input_dropout=0.2, output_dropout=0.5),
-        ModelConfig("highway", 1024, structure, rank=256, layers=5, nonlinearity="relu", dropout=0.3),
-        OptimConfig("adam", lr=3e-3, clip_norm=1.0, schedule="plateau", schedule_patience=3, schedule_factor=0.5),
-        updates=_EPOCHS * _EPOCH,
-        batch_size=100,
-        valid_size=10_000,  # all 5,000 images, and on the way all 10,000 of the test set
-        eval_every=_EPOCH,
-        checkpoint_every=_EPOCH,
-    )
-    return PaperRow(
-        f"highway-mnist-{net}",
-        "low-rank A.1",
-        f"test accuracy {percent} %",
-        config,
-        score="accuracy",
-        bound=round(percent / 100, 6),
-        direction="at least",
-        curve=tuple((10 * (k + 1) * _EPOCH, accuracy) for k, accuracy in enumerate(_LOGS[net])),
-        note=f"{_PARAMETERS[net]:,} parameters, as the authors' code has (the paper gives no count); clipping is ours;"
-        " that code trains on 50,000 images and goes back to the best net whenever it halves the rate; its log is set"
-        " beside ours by epochs",
-    )

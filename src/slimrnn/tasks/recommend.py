@@ -20,7 +20,6 @@ from slimrnn.data.interactions import Columns, Interactions, read_interactions
 from slimrnn.data.movielens import read_movielens, read_titles
 from slimrnn.tasks.recommend_baselines import baseline_scores
 from slimrnn.tasks.recommend_model import RecommenderModel
-from slimrnn.tasks.recommend_papers import paper_rows
 from slimrnn.tasks.recommend_splits import (
     GAPS,
     SPLITS,
@@ -36,7 +35,6 @@ from slimrnn.tasks.recommendation_metrics import ranking_scores, ranks_of
 from slimrnn.tasks.sampled_softmax import AT_A_TIME, Sampler, log_uniform, softmax_loss, unigram
 from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Batch, Outcome, Samples, Score, Task
 
 
@@ -207,10 +205,6 @@ class RecommendTask(Task):
                 raise ConfigError(f"expected events to predict in {split}, got none: the log has too few")
         if config.model.bidirectional:
             raise ValueError("expected one direction, got a bidirectional net, which reads what it is to predict")
-
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return paper_rows(cls())
 
 
 def _parts(count: int, items: int) -> Iterator[slice]:

@@ -6,7 +6,7 @@ Shape suffixes: T frames, B utterances, F features.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -22,9 +22,8 @@ from slimrnn.data.mfcc import FEATURES
 from slimrnn.data.phones import classes, folding
 from slimrnn.data.timit import SAMPLE, WHOLE, Corpus, load_timit, split, which_corpus
 from slimrnn.tasks.averages import average
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
+from slimrnn.training.config import Config
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Batch, Indices, Samples, Score, Task
 
 SPLITS = ("train", "valid", "test")
@@ -109,10 +108,6 @@ class TimitFramesTask(Task):
         weights = known.to(dtype) if batch.weights is None else known * batch.weights.to(dtype)
         return average(right.to(dtype), weights)
 
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return (*_kronecker_paper(WHOLE), *_kronecker_paper(SAMPLE))
-
 
 @dataclass(frozen=True)
 class _Utterances:
@@ -185,50 +180,3 @@ def _onto_39(count: int) -> NDArray[np.int64]:
     fine, coarse = folding(count), folding(SCORED)
     table[fine[fine >= 0]] = coarse[fine >= 0]
     return table
-
-
-_EPOCHS = 20
-_UTTERANCES = {WHOLE: 4_436, SAMPLE: 100}  # to train on, with the SA sentences
-_NETS = {
-    "rnn": ModelConfig("rnn", 256),
-    "lstm": ModelConfig("lstm", 128),
-    "kru": ModelConfig("rnn", 512, "kronecker", factors=(2,) * 9, nonlinearity="modrelu"),
-}
-_CLAIMS = {
-    "rnn": "below a KRU in frame accuracy",
-    "lstm": "frame accuracy a little above that of a KRU",
-    "kru": "better than an RNN and close to an LSTM in frame accuracy",
-}
-
-
-def _kronecker_paper(corpus: Literal["timit", "timit_sample"]) -> list[PaperRow]:
-    """KRU §4.5, figure 5: no numbers, no sizes. Batch 1, whole utterances, Adam, 20 epochs of 4,436 utterances; on the
-    sample, which has a 44th of them, nothing is held against the paper."""
-    epoch, on_sample = _UTTERANCES[corpus], corpus == SAMPLE
-    config = Config(
-        TimitFramesTask(corpus=corpus),
-        optim=OptimConfig(schedule="plateau", schedule_patience=1),
-        updates=_EPOCHS * epoch,
-        batch_size=1,
-        eval_every=epoch,
-        checkpoint_every=epoch,
-    )
-    slow = replace(config.optim, recurrent_rate=0.1, clip_norm=1.0, penalty=1.0)
-    note = "61 phones, 256 units for the RNN, 128 for the LSTM and 512 for the KRU are ours: the paper gives no sizes"
-    note += "; of its three factors for the rate we take 0.3"
-    rows = []
-    for net, model in _NETS.items():
-        ours = "; slow factors, penalty 1 and clipping of the KRU are ours" if net == "kru" else ""
-        rows.append(
-            PaperRow(
-                f"timit-sample-{net}" if on_sample else f"timit-{net}",
-                "KRU §4.5",
-                f"{_CLAIMS[net]}{', on the whole corpus' if on_sample else ''}",
-                replace(config, model=model, optim=slow if net == "kru" else config.optim),
-                score="accuracy",
-                direction="at least",
-                compared_with="timit-rnn" if net == "kru" and not on_sample else None,
-                note=note + ours,
-            )
-        )
-    return rows

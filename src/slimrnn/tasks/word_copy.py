@@ -6,8 +6,7 @@ Shape suffixes: T time, B sequences, L letters of a word, R words of a sequence.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,8 +17,6 @@ from slimrnn._checks import check_count
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.training import random
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Batch, Indices, Score
 
 
@@ -78,32 +75,7 @@ class WordCopyTask(GeneratedTask):
             "word_accuracy": average(words_RB, None if weights is None else self._by_word(weights)[:, 0]),
         }
 
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return tuple(row for repeats in (4, 8, 16, 32) for cell in ("lstm", "gru") for row in _pair(repeats, cell))
-
     def _by_word(self, steps_TB: Tensor) -> Tensor:
         """(R, L, B), without what is left of an unfinished word."""
         words = len(steps_TB) // self.letters
         return steps_TB[: words * self.letters].reshape(words, self.letters, -1)
-
-
-def _pair(repeats: int, cell: Literal["lstm", "gru"]) -> list[PaperRow]:
-    """A dense net, and a factorized one with as many parameters and so twice the state."""
-    dense = Config(
-        WordCopyTask(repeats), ModelConfig(cell, 64, layers=2), OptimConfig("rmsprop", clip_norm=1.0), updates=5_000
-    )
-    blocks = ModelConfig(cell, 128, "block-diagonal", blocks=4, input_structure="block-diagonal", layers=2)
-    name = f"word-copy-{repeats}-{cell}"
-    note = "the paper gives neither sizes nor rates: 64 dense units, RMSprop at 1e-3"
-    return [
-        PaperRow(f"{name}-dense", "factorized §3.1", "higher cross-entropy than factorized", dense, note=note),
-        PaperRow(
-            f"{name}-factorized",
-            "factorized §3.1",
-            "lower cross-entropy than dense, with equal parameters",
-            replace(dense, model=blocks),
-            compared_with=f"{name}-dense",
-            note=note,
-        ),
-    ]

@@ -21,8 +21,7 @@ from slimrnn.data.shards import Shards
 from slimrnn.data.youtube8m import CLASSES, FRAME_BYTES, FRAMES, SIZES, Parse, find_videos, parser
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.label_metrics import TOP, global_average_precision, mean_average_precision, precisions, ranking
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
+from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 LABELS = 3.0  # of a video, on average
@@ -140,10 +139,6 @@ class YouTube8MTask(Task):
         nn.init.constant_(net.readout.bias, math.log(self._share / (1 - self._share)))
         return net
 
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return tuple(_row(net) for net in _NETS)
-
 
 @dataclass(frozen=True, eq=False)
 class _Videos:
@@ -182,58 +177,3 @@ class _Frames(_Videos):
         """The frames of each by the size of its record, which is exact but for records with very many labels."""
         frames: Indices = self.shards.sizes_N[indices] // sum(FRAME_BYTES[name] for name in SIZES)
         return frames.clip(1, self.task.max_frames)
-
-
-_NETS = {  # name: net, parameters of its layers, all parameters, the paper's Hit@1 and PERR
-    "lstm": (ModelConfig("lstm", 1024, layers=2), 17_309_696, 21_268_246, 0.645, 0.573),
-    "factorized-small": (
-        ModelConfig("lstm", 1024, "block-diagonal", blocks=4, input_structure="block-diagonal", layers=2),
-        4_333_568,
-        8_292_118,
-        0.719,
-        0.604,
-    ),
-    "factorized-big": (
-        ModelConfig("lstm", 2216, "block-diagonal", blocks=4, input_structure="block-diagonal", layers=2),
-        17_302_528,
-        25_864_582,
-        0.809,
-        0.641,
-    ),
-}
-
-
-def _row(net: str) -> PaperRow:
-    """Factorized paper §3.2, table 1."""
-    model, layers, total, hit, perr = _NETS[net]
-    config = Config(
-        YouTube8MTask(),
-        model,
-        OptimConfig(lr=1e-3, clip_norm=1.0, schedule="step", schedule_every=40_000, schedule_factor=0.95),
-        updates=195_000,  # five epochs of 3.9 million videos
-        batch_size=100,
-        valid_size=10_000,
-        eval_every=5_000,
-        checkpoint_every=1_000,
-    )
-    return PaperRow(
-        f"youtube-8m-{net}",
-        "factorized §3.2",
-        f"Hit@1 {hit}, PERR {perr}",
-        config,
-        score="hit_at_1",
-        bound=hit,
-        direction="at least",
-        note=f"{total:,} parameters, {layers:,} without the read-out; {_OURS[net]}{_SAME}",
-    )
-
-
-_OURS = {
-    "lstm": "1,024 units as in YouTube-8M's own code; ",
-    "factorized-small": "4 blocks as in table 1, the text says 8; input matrices have blocks too (eq. 14); ",
-    "factorized-big": "4 blocks as in table 1, the text says 8; 2,216 units give the layers of the LSTM's size; ",
-}
-_SAME = (
-    "release of 2018, with audio, of which the paper says nothing; read-out biased to 3 labels a video; loss after the"
-    " last frame only; batches of 100 are ours, five epochs and rates those of YouTube-8M's own code"
-)
