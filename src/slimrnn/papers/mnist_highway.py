@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from slimrnn.papers.row import PaperRow
+from dataclasses import replace
+
+from slimrnn.papers.row import PaperRow, accuracy_row
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
@@ -27,14 +29,8 @@ def _low_rank_paper(net: str, structure: str, percent: float) -> PaperRow:
         eval_every=_EPOCH,
         checkpoint_every=_EPOCH,
     )
-    return PaperRow(
-        f"highway-mnist-{net}",
-        "low-rank A.1",
-        f"test accuracy {percent} %",
-        config,
-        score="accuracy",
-        bound=round(percent / 100, 6),
-        direction="at least",
+    return replace(
+        accuracy_row(f"highway-mnist-{net}", "low-rank A.1", percent, config),
         curve=tuple((10 * (k + 1) * _EPOCH, accuracy) for k, accuracy in enumerate(_LOGS[net])),
         note=f"{_PARAMETERS[net]:,} parameters, as in the authors' code (the paper gives no count); clipping is ours;"
         " that code trains on 50,000 images and returns to the best net when it halves the learning rate; its log is"

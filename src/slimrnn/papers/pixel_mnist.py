@@ -5,16 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slimrnn.papers.nets import UNITARY_RATE, full_unitary, kru, unitary_product
-from slimrnn.papers.row import PaperRow
+from slimrnn.papers.row import PaperRow, accuracy_row
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
-
-
-def _row(name: str, paper: str, percent: float, config: Config, note: str = "") -> PaperRow:
-    """The paper's test accuracy is the bound."""
-    claim, bound = f"test accuracy {percent} %", round(percent / 100, 6)
-    return PaperRow(name, paper, claim, config, score="accuracy", bound=bound, direction="at least", note=note)
-
 
 _KRONECKER_PAPER = {  # nets, and their test accuracies on plain and permuted images
     "lstm": (ModelConfig("lstm", 128), 97.8, 91.3),
@@ -49,9 +42,9 @@ def _kronecker_paper() -> list[PaperRow]:
     for net, (model, plain, permuted) in _KRONECKER_PAPER.items():
         settings = replace(config, model=model, optim=optims.get(net, config.optim))
         net_note = note + differences.get(net, "")
-        rows.append(_row(f"pixel-mnist-{net}", "KRU §4.3", plain, settings, net_note))
+        rows.append(accuracy_row(f"pixel-mnist-{net}", "KRU §4.3", plain, settings, net_note))
         settings = replace(settings, task=PixelMnistTask(permuted=True))
-        rows.append(_row(f"permuted-mnist-{net}", "KRU §4.3", permuted, settings, net_note))
+        rows.append(accuracy_row(f"permuted-mnist-{net}", "KRU §4.3", permuted, settings, net_note))
     return rows
 
 
@@ -80,13 +73,13 @@ def _low_rank_paper() -> list[PaperRow]:
             eval_every=1_000,
             checkpoint_every=1_000,
         )
-        rows.append(_row(f"permuted-mnist-{net}", "low-rank §3.0.3", percent, config))
-    return [
-        replace(row, curve=_LOG, note="the authors' log is of their validation set, our curve of the test set")
-        if row.name == "permuted-mnist-lr-gru-128-24"
-        else row
-        for row in rows
-    ]
+        row = accuracy_row(f"permuted-mnist-{net}", "low-rank §3.0.3", percent, config)
+        if net == "lr-gru-128-24":
+            row = replace(
+                row, curve=_LOG, note="the authors' log is of their validation set, our curve of the test set"
+            )
+        rows.append(row)
+    return rows
 
 
 def _quick(row: PaperRow, optim: OptimConfig, epochs: int) -> PaperRow:

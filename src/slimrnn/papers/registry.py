@@ -28,17 +28,7 @@ def register_rows(*rows: PaperRow) -> None:
         _BY_NAME[row.name] = row
 
 
-for _module in (
-    copy,
-    word_copy,
-    adding,
-    pixel_mnist,
-    mnist_highway,
-    ptb_chars,
-    timit_frames,
-    youtube8m,
-    recommend,
-):
+for _module in (copy, word_copy, adding, pixel_mnist, mnist_highway, ptb_chars, timit_frames, youtube8m, recommend):
     register_rows(*_module.ROWS)
 
 

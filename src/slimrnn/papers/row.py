@@ -61,3 +61,9 @@ class PaperRow:
         if limit is None:
             raise ValueError(f"expected a bound, or the score of another row, to judge {self.name} by")
         return value <= limit if self.direction == "at most" else value >= limit
+
+
+def accuracy_row(name: str, paper: str, percent: float, config: Config, note: str = "") -> PaperRow:
+    """A row whose bound is the paper's test accuracy."""
+    claim, bound = f"test accuracy {percent} %", round(percent / 100, 6)
+    return PaperRow(name, paper, claim, config, score="accuracy", bound=bound, direction="at least", note=note)

@@ -39,18 +39,17 @@ def _kronecker_paper(corpus: Literal["timit", "timit_sample"]) -> list[PaperRow]
     rows = []
     for net, model in _NETS.items():
         kru_note = "; learning rate of the factors, penalty and clipping are ours" if net == "kru" else ""
-        rows.append(
-            PaperRow(
-                f"timit-sample-{net}" if on_sample else f"timit-{net}",
-                "KRU §4.5",
-                f"{_CLAIMS[net]}{', on the whole corpus' if on_sample else ''}",
-                replace(config, model=model, optim=kru_optim if net == "kru" else config.optim),
-                score="accuracy",
-                direction="at least",
-                compared_with="timit-rnn" if net == "kru" and not on_sample else None,
-                note=note + kru_note,
-            )
+        row = PaperRow(
+            f"timit-sample-{net}" if on_sample else f"timit-{net}",
+            "KRU §4.5",
+            f"{_CLAIMS[net]}{', on the whole corpus' if on_sample else ''}",
+            replace(config, model=model, optim=kru_optim if net == "kru" else config.optim),
+            score="accuracy",
+            direction="at least",
+            compared_with="timit-rnn" if net == "kru" and not on_sample else None,
+            note=note + kru_note,
         )
+        rows.append(row)
     return rows
 
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 
 from slimrnn.tasks.transduction import Pair, TransductionTask
 from slimrnn.training import random
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.task import Indices
 
 READ = " ,./-" + string.digits + string.ascii_letters
@@ -69,6 +68,7 @@ class DatesTask(TransductionTask):
     """Write dates such as "3rd of March, 1987" as 1987-03-03, character by character."""
 
     name = "dates"
+    default_updates = 2500
 
     @property
     def input_size(self) -> int:
@@ -93,17 +93,6 @@ class DatesTask(TransductionTask):
 
     def pairs(self, split: str, key: int, indices: Indices) -> list[Pair]:
         return [(encode(source, READ), encode(target, WRITE)) for source, target in self.texts(split, key, indices)]
-
-    def default_config(self) -> Config:
-        return Config(
-            self,
-            ModelConfig("gru", 128),
-            OptimConfig(lr=2e-3, clip_norm=1.0, schedule="cosine"),
-            updates=2500,
-            batch_size=64,
-            eval_every=250,
-            stop_at=1.0,
-        )
 
 
 def encode(text: str, alphabet: str) -> list[int]:

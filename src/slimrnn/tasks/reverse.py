@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slimrnn.tasks.transduction_symbols import RandomSymbolsTask
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
 
 @dataclass(frozen=True)
@@ -17,17 +16,7 @@ class ReverseTask(RandomSymbolsTask):
     """write them in their order instead"""
 
     name = "reverse"
+    default_updates = 3000
 
     def answer(self, source: Sequence[int]) -> Sequence[int]:
         return source if self.copy else source[::-1]
-
-    def default_config(self) -> Config:
-        return Config(
-            self,
-            ModelConfig("gru", 128),
-            OptimConfig(lr=2e-3, clip_norm=1.0, schedule="cosine"),
-            updates=3000,
-            batch_size=64,
-            eval_every=250,
-            stop_at=1.0,
-        )

@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from slimrnn.sequence import (
     Symbols,
 )
 from slimrnn.tasks.generated import GeneratedTask
-from slimrnn.training.config import Config, ModelConfig
+from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Score
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target
@@ -52,6 +52,7 @@ class TransductionTask(GeneratedTask):
     forcing_updates: int = field(default=1000, kw_only=True)
     """updates until it has fallen to zero (linear), by a factor e (exponential) or to a half (inverse-sigmoid)"""
 
+    default_updates: ClassVar[int]  #: of a run with default settings
     every_step = False
     monitor = "exact_match"
     lower_is_better = False
@@ -94,6 +95,10 @@ class TransductionTask(GeneratedTask):
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         lengths = torch.tensor([len(source) for source in sources], dtype=torch.long)
         return Batch(_padded(sources, 0), _padded(targets, PADDING), lengths=lengths)
+
+    def default_config(self) -> Config:
+        model, optim = ModelConfig("gru", 128), OptimConfig(lr=2e-3, clip_norm=1.0, schedule="cosine")
+        return Config(self, model, optim, self.default_updates, batch_size=64, eval_every=250, stop_at=1.0)
 
     def model(self, config: ModelConfig) -> nn.Module:
         from slimrnn.training.model import build_layers
