@@ -75,7 +75,7 @@ def test_row_that_fails_ends_with_1(capsys: Capture) -> None:
 
 def test_budget_stops_and_the_same_command_goes_on(capsys: Capture) -> None:
     assert main(["reproduce", "stays", "--budget", "0.001s"]) == 3
-    assert "unfinished at update 1 of 6; the same command goes on" in capsys.readouterr().out
+    assert "unfinished at update 1 of 6; the same command resumes it" in capsys.readouterr().out
     assert states(capsys)["stays"].startswith("unfinished at update 1: 2.")
     assert main(["reproduce", "stays"]) == 0
     assert "passed  test loss ≥ 1 at update 6" in capsys.readouterr().out

@@ -197,7 +197,7 @@ def test_a_net_learns_on_the_real_text(streams: int | None, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ({"streams": 4}, {}, "expected bptt, the steps of a piece, with 4 streams, got none"),
+        ({"streams": 4}, {}, "expected bptt with 4 streams, got none"),
         ({"streams": 4}, {"bptt": 5, "batch_size": 6}, "expected batch_size of at most the 4 streams, got 6"),
         ({"streams": 150}, {"bptt": 5}, r"expected at most \d+ streams of valid, got 150"),
         ({}, {"model": ModelConfig("gru", 4, bidirectional=True)}, "expected one direction, got a bidirectional net"),

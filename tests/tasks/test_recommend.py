@@ -116,7 +116,7 @@ def test_evaluations_rank_all_items_in_blocks(
     task = RecommendTask(file=file, split="temporal", leave_out_seen=leave_out_seen, negatives=3)
     made, batch = net(task).eval(), some(task, split)
     whole = task.run(made, batch)[0].scores
-    monkeypatch.setattr(recommend_file, "AT_A_TIME", 3 * ITEMS)
+    monkeypatch.setattr(recommend_file, "BLOCK_SIZE", 3 * ITEMS)
     in_blocks = task.run(made, batch)[0].scores
     output = made.scores(made(batch.inputs, None, batch.lengths)[0])
     for name, score in task.scores(output, batch).items():

@@ -28,7 +28,7 @@ class AddingTask(GeneratedTask):
     """Add the two marked numbers of a long sequence."""
 
     length: int = 100
-    """steps of a sequence"""
+    """time steps per sequence"""
 
     name = "adding"
     every_step = False
@@ -39,7 +39,7 @@ class AddingTask(GeneratedTask):
     def __post_init__(self) -> None:
         check_count("length", self.length)
         if self.length < 2:
-            raise ValueError(f"expected length to be at least 2, a step for each marker, got {self.length}")
+            raise ValueError(f"expected length to be at least 2, one step per marker, got {self.length}")
 
     @property
     def baselines(self) -> dict[str, float]:
@@ -47,7 +47,7 @@ class AddingTask(GeneratedTask):
         return {"always 1": 1 / 6}
 
     def generate(self, split: str, key: int, indices: Indices) -> Batch:
-        """One marker in each half, but anywhere in the test set "any" (as the low-rank authors' code has it)."""
+        """One marker in each half; in the test set "any" both are anywhere (as in the low-rank authors' code)."""
         rows = np.arange(len(indices))
         markers = self._anywhere(key, indices) if split == "any" else self._in_each_half(key, indices)
         inputs = np.zeros((self.length, len(indices), 2), dtype=np.float32)
@@ -57,7 +57,7 @@ class AddingTask(GeneratedTask):
         return Batch(torch.from_numpy(inputs), torch.from_numpy(targets)[:, None])
 
     def _in_each_half(self, key: int, indices: Indices) -> NDArray[np.int64]:
-        """(2, B): a step of the first half and one of the second, which has the middle one of an odd number."""
+        """(2, B): a step in the first half and one in the second, which includes the middle step of an odd length."""
         half = self.length // 2
         first = random.integers(random.key(key, "first"), indices, 1, 0, half)
         second = random.integers(random.key(key, "second"), indices, 1, half, self.length)
@@ -70,7 +70,7 @@ class AddingTask(GeneratedTask):
         return np.hstack([first, second + (second >= first)]).T
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """The loss is the mean squared error; the accuracy is the share of sums that are right to ± 0.04."""
+        """The loss is the mean squared error; the accuracy is the share of sums that are correct to ± 0.04."""
         errors = output - batch.targets
         close = (errors.abs() < TOLERANCE).to(output.dtype)
         return {"loss": average(errors.square(), batch.weights), "accuracy": average(close, batch.weights)}

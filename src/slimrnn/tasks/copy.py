@@ -27,15 +27,15 @@ class CopyTask(GeneratedTask):
     """Recall ten symbols in order after a long delay."""
 
     length: int = 1000
-    """steps from the last symbol to the delimiter that asks for them"""
+    """time steps from the last symbol to the delimiter, after which they have to be recalled"""
     symbols: int = 8
-    """different symbols; the blank and the delimiter make two classes more"""
+    """alphabet size, without the blank and the delimiter"""
     width: int = 10
-    """symbols to recall"""
+    """number of symbols to recall"""
     variable_length: bool = False
-    """1 to width symbols, a random number in each sequence (Danihelka et al. 2016)"""
+    """random number of symbols per sequence, from 1 to width (Danihelka et al. 2016)"""
     variable_lag: bool = False
-    """1 to length steps, a random number in each sequence (Henaff et al. 2016)"""
+    """random delay per sequence, from 1 to length (Henaff et al. 2016)"""
 
     name = "copy"
     every_step = True
@@ -55,46 +55,46 @@ class CopyTask(GeneratedTask):
 
     @property
     def steps(self) -> int:
-        """Of every sequence: what a shorter one leaves over is blank, and is scored like the rest."""
+        """Length of all sequences: shorter ones are padded with blanks, which are scored too."""
         return self.length + 2 * self.width
 
     @property
     def baselines(self) -> dict[str, float]:
-        """What nets reach that know when to answer, but not what.
+        """Losses of nets that know when to answer, but not what.
 
-        Of the p_j of the sequences that have a symbol j steps after the delimiter, "memoryless" knows the share, so it
-        pays the entropy H(p_j) and p_j times the entropy of a symbol; "length only" knows which they are."""
+        A share p_j of the sequences has a symbol j steps after the delimiter. "memoryless" knows p_j only, so it pays
+        the entropy H(p_j) and p_j times the entropy of a symbol; "length only" knows how many symbols there were."""
         places = np.arange(self.width)
         present = 1 - places / self.width if self.variable_length else np.ones(self.width)
         guessing = float(present.sum()) * math.log(self.symbols)
         if not self.variable_length:
             return {"memoryless": guessing / self.steps}
-        doubt = -sum(p * math.log(p) + (1 - p) * math.log1p(-p) for p in present.tolist() if p < 1)
-        return {"memoryless": (guessing + doubt) / self.steps, "length only": guessing / self.steps}
+        entropy = -sum(p * math.log(p) + (1 - p) * math.log1p(-p) for p in present.tolist() if p < 1)
+        return {"memoryless": (guessing + entropy) / self.steps, "length only": guessing / self.steps}
 
     def generate(self, split: str, key: int, indices: Indices) -> Batch:
         symbols_BS = random.integers(random.key(key, "symbols"), indices, self.width, 0, self.symbols)
-        counts = self._drawn(self.variable_length, random.key(key, "counts"), indices, self.width)
-        lags = self._drawn(self.variable_lag, random.key(key, "lags"), indices, self.length)
+        counts = self._largest_or_random(self.variable_length, random.key(key, "counts"), indices, self.width)
+        lags = self._largest_or_random(self.variable_lag, random.key(key, "lags"), indices, self.length)
 
         blank, delimiter = self.symbols, self.symbols + 1
         rows, places = np.nonzero(np.arange(self.width) < counts[:, None])
-        read_BT = np.full((len(indices), self.steps), blank, dtype=np.int64)
-        write_BT = read_BT.copy()
-        read_BT[rows, places] = write_BT[rows, (counts + lags)[rows] + places] = symbols_BS[rows, places]
-        read_BT[np.arange(len(indices)), counts + lags - 1] = delimiter
+        inputs_BT = np.full((len(indices), self.steps), blank, dtype=np.int64)
+        targets_BT = inputs_BT.copy()
+        inputs_BT[rows, places] = targets_BT[rows, (counts + lags)[rows] + places] = symbols_BS[rows, places]
+        inputs_BT[np.arange(len(indices)), counts + lags - 1] = delimiter
         one_hot = np.eye(self.input_size, dtype=np.float32)
-        return Batch(torch.from_numpy(one_hot[read_BT.T]), torch.from_numpy(write_BT.T.copy()))
+        return Batch(torch.from_numpy(one_hot[inputs_BT.T]), torch.from_numpy(targets_BT.T.copy()))
 
     @staticmethod
-    def _drawn(variable: bool, key: int, indices: Indices, largest: int) -> NDArray[np.int64]:
+    def _largest_or_random(variable: bool, key: int, indices: Indices, largest: int) -> NDArray[np.int64]:
         if variable:
             return random.integers(key, indices, 1, 1, largest + 1)[:, 0]
         return np.full(len(indices), largest, dtype=np.int64)
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """The loss is the cross-entropy of all steps; the accuracy is that of the symbols to recall."""
-        by_class = output.movedim(-1, 0)  # torch's softmax over a short last axis takes seven times as long
+        """The loss is the cross-entropy over all steps; the accuracy is over the symbols to recall."""
+        by_class = output.movedim(-1, 0)  # torch's softmax is seven times slower over a short last axis
         losses_TB = functional.cross_entropy(by_class[None], batch.targets[None], reduction="none")[0]
         recalled_TB = batch.targets < self.symbols
         correct = output.detach()[recalled_TB].argmax(-1) == batch.targets[recalled_TB]

@@ -1,6 +1,6 @@
 """MNIST as vectors of 784 pixels, for highway layers (low-rank paper A.1).
 
-Nothing tells which pixels are neighbours. Shape suffixes: B images, O classes.
+The net does not know which pixels are neighbours. Shape suffixes: B images, O classes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ PIXELS = SIDE * SIDE
 
 @dataclass(frozen=True)
 class MnistHighwayTask(Task):
-    """Tell handwritten digits from all their pixels at once, by highway layers."""
+    """Classify handwritten digits from all pixels at once, by highway layers."""
 
     batch_norm: bool = True
-    """normalise what the matrices give, but for the read-out"""
+    """batch normalisation after every matrix but the read-out"""
     transform_bias: float = -1.0
-    """initial bias of the gates; negative: a layer begins by carrying its input on"""
+    """initial bias of the transform gates; negative: layers start close to the identity"""
     input_dropout: float = 0.0
-    """of pixels"""
+    """dropout rate of the pixels"""
     output_dropout: float = 0.0
-    """of what the read-out reads"""
+    """dropout rate before the read-out"""
     l2: float = 1e-3
-    """times the sum of squares of the read-out's matrix, added to the training loss"""
+    """weight decay of the read-out's matrix: l2 times its sum of squares is added to the training loss"""
 
     name = "mnist-highway"
     every_step = False
@@ -58,7 +58,7 @@ class MnistHighwayTask(Task):
         return {"guessing": 4 * (1 - 1 / CLASSES)}
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Images in the order of the files; the seed makes no difference."""
+        """Images in the order of the files, for any seed."""
         check_choice("split", split, ["train", "valid", *self.test_sets])
         return _Samples(split, len(load_mnist_split(split)[0]))
 
@@ -70,7 +70,7 @@ class MnistHighwayTask(Task):
         return {"loss": average(losses, batch.weights), "accuracy": average(correct, batch.weights)}
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
-        """With the L2 cost of the read-out's matrix in training."""
+        """Adds the L2 penalty in training."""
         outcome, state = super().run(model, batch, state)
         if not (model.training and self.l2):
             return outcome, state
@@ -112,7 +112,7 @@ class MnistHighwayTask(Task):
 
 @dataclass(frozen=True)
 class _Samples:
-    """Holds no images, so that it is quick to send to a worker."""
+    """Holds no images, so it is cheap to send to a worker process."""
 
     split: str
     size: int

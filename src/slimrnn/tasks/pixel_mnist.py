@@ -1,4 +1,4 @@
-"""MNIST pixel by pixel: tell a digit after 784 steps of one pixel each (Le, Jaitly & Hinton 2015).
+"""MNIST pixel by pixel: classify a digit after 784 steps of one pixel each (Le, Jaitly & Hinton 2015).
 
 KRU §4.3; low-rank paper §3.0.3. Shape suffixes: T time, B sequences.
 """
@@ -26,12 +26,12 @@ STEPS = SIDE * SIDE
 
 @dataclass(frozen=True)
 class PixelMnistTask(Task):
-    """Tell handwritten digits from their pixels, one a step."""
+    """Classify handwritten digits, read one pixel per step."""
 
     permuted: bool = False
-    """all images have their pixels in one random order instead of row by row"""
+    """permuted MNIST: one random order of the pixels for all images, instead of row by row"""
     permutation_seed: int = 0
-    """permuted: of that order"""
+    """permuted: seed of that order"""
 
     name = "pixel-mnist"
     every_step = False
@@ -51,7 +51,7 @@ class PixelMnistTask(Task):
         return {"guessing": math.log(CLASSES)}
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Images in the order of the files; the seed makes no difference."""
+        """Images in the order of the files, for any seed."""
         check_choice("split", split, ["train", "valid", *self.test_sets])
         return _Samples(self, split, len(load_mnist_split(split)[0]))
 
@@ -63,7 +63,7 @@ class PixelMnistTask(Task):
 
 @dataclass(frozen=True)
 class _Samples:
-    """Holds no images, so that it is quick to send to a worker."""
+    """Holds no images, so it is cheap to send to a worker process."""
 
     task: PixelMnistTask
     split: str
@@ -73,11 +73,11 @@ class _Samples:
         images, labels = load_mnist_split(self.split)
         pixels_BT = images[indices].reshape(-1, STEPS)
         if self.task.permuted:
-            pixels_BT = pixels_BT[:, _order(self.task.permutation_seed)]
+            pixels_BT = pixels_BT[:, _permutation(self.task.permutation_seed)]
         inputs_TB = np.divide(pixels_BT.T, np.float32(255), dtype=np.float32)
         return Batch(torch.from_numpy(inputs_TB)[..., None], torch.from_numpy(labels[indices].astype(np.int64)))
 
 
 @lru_cache(maxsize=4)
-def _order(seed: int) -> Indices:
+def _permutation(seed: int) -> Indices:
     return random.permutation(random.key(seed, "pixel-mnist", "order"), STEPS)

@@ -1,4 +1,4 @@
-"""Characters of the Penn Treebank: say what comes next (low-rank paper §3.0.4, KRU §4.4); also of any text file.
+"""Character language model of the Penn Treebank (low-rank paper §3.0.4, KRU §4.4) or of any text file.
 
 Shape suffixes: T time, B sequences.
 """
@@ -23,7 +23,7 @@ from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Batch, Samples, Score, Task
 
 SPLITS = ("train", "valid", "test")
-LARGEST_EXPONENT = 700.0  # beyond, a perplexity is too large for a float
+LARGEST_EXPONENT = 700.0  # beyond, exp overflows
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class PTBCharsTask(Task):
     """Predict the next character of the Penn Treebank, or of any text file."""
 
     file: Path | None = None
-    """a text to learn instead: 90 % to train on, 5 % each to validate and to test"""
+    """a text file instead of the Penn Treebank: 90 % training, 5 % validation, 5 % test"""
     streams: int | None = None
-    """read the text as so many parallel streams and carry the state through them, in pieces of bptt steps; by default
-    every sentence (of a file: every line) begins anew"""
+    """read the text as this many parallel streams and carry the state over, with truncated backpropagation of bptt
+    steps; by default every sentence (of a file: every line) starts from the initial state"""
     max_length: int | None = None
-    """without streams: leave sentences of more characters out of training"""
+    """without streams: drop longer sentences (in characters) from training"""
 
     name = "ptb-chars"
     every_step = True
@@ -50,7 +50,7 @@ class PTBCharsTask(Task):
 
     @property
     def symbols(self) -> str:
-        """The alphabet, in the order of the classes."""
+        """The alphabet: class k is character k."""
         return PTB_SYMBOLS if self.file is None else self.text("train").symbols
 
     @property
@@ -63,7 +63,7 @@ class PTBCharsTask(Task):
 
     @property
     def baselines(self) -> dict[str, float]:
-        """All symbols equally likely."""
+        """Uniform over the alphabet."""
         return {"uniform": math.log(len(PTB_SYMBOLS))} if self.file is None else {}
 
     def text(self, split: str) -> Text:
@@ -83,13 +83,13 @@ class PTBCharsTask(Task):
         return sentences
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """The loss is the cross-entropy of a character in nats; `derived` has it in bits."""
+        """The loss is the cross-entropy per character in nats; `derived` has it in bits."""
         classes, targets = output.reshape(-1, output.shape[-1]), batch.targets.reshape(-1)
         losses = functional.cross_entropy(classes, targets, reduction="none")
         return {"loss": average(losses.view_as(batch.targets), batch.weights)}
 
     def derived(self, means: Mapping[str, float]) -> dict[str, float]:
-        """The low-rank paper's perplexity of a character is 2 to the power of its bits."""
+        """Bits per character, and the low-rank paper's perplexity per character, 2^bits."""
         nats = means["loss"]
         return {"bits_per_character": nats / math.log(2), "perplexity": math.exp(min(nats, LARGEST_EXPONENT))}
 
@@ -97,11 +97,11 @@ class PTBCharsTask(Task):
         for split in SPLITS:
             self.samples(split, config.seed)
         if config.model.bidirectional:
-            raise ValueError("expected one direction, got a bidirectional net, which reads what it is to predict")
+            raise ValueError("expected one direction, got a bidirectional net, which sees the target")
         if self.streams is None:
             return
         if config.bptt is None:
-            raise ValueError(f"expected bptt, the steps of a piece, with {self.streams} streams, got none")
+            raise ValueError(f"expected bptt with {self.streams} streams, got none")
         if config.batch_size > self.streams:
             raise ValueError(f"expected batch_size of at most the {self.streams} streams, got {config.batch_size}")
 

@@ -1,4 +1,4 @@
-"""Reverse: write the symbols of a sequence backwards, or copy them."""
+"""Reverse a sequence of symbols, or copy it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from slimrnn.tasks.transduction_symbols import RandomSymbolsTask
 
 @dataclass(frozen=True)
 class ReverseTask(RandomSymbolsTask):
-    """Read some symbols, then write them backwards."""
+    """Reverse a sequence of symbols."""
 
     copy: bool = False
-    """write them in their order instead"""
+    """copy the sequence instead"""
 
     name = "reverse"
     default_updates = 3000

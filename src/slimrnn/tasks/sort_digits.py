@@ -1,4 +1,4 @@
-"""Sort digits: write the symbols of a sequence in order."""
+"""Sort a sequence of symbols."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slimrnn.tasks.transduction_symbols import RandomSymbolsTask
 
 @dataclass(frozen=True)
 class SortDigitsTask(RandomSymbolsTask):
-    """Read some digits, then write them in ascending order."""
+    """Sort a sequence of digits in ascending order."""
 
     name = "sort-digits"
     default_updates = 1500

@@ -1,4 +1,4 @@
-"""YouTube-8M: name the topics of a video from features of its frames, one a second (factorized paper §3.2).
+"""YouTube-8M: label videos by topic from features of their frames, one per second (factorized paper §3.2).
 
 Shape suffixes: T frames, B videos, C classes.
 """
@@ -24,24 +24,24 @@ from slimrnn.tasks.label_metrics import TOP, global_average_precision, mean_aver
 from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
-LABELS = 3.0  # of a video, on average
+LABELS_PER_VIDEO = 3.0  # on average
 
 
 @dataclass(frozen=True)
 class YouTube8MTask(Task):
-    """Name the topics of a video from features of its frames."""
+    """Label videos by topic, from features of their frames."""
 
     level: Literal["frame", "video"] = "frame"
-    """frame: sequences of the features of up to max_frames seconds; video: one step, their mean"""
+    """frame: one time step per second, up to max_frames; video: one step, the mean of the features"""
     folder: Path | None = None
-    """with the shards train*.tfrecord, validate*.tfrecord, test*.tfrecord; by default yt8m of the data directory, at
-    video level yt8m_sample. A split without shards gets a fixed part of the records of others"""
+    """folder of the shards train*.tfrecord, validate*.tfrecord, test*.tfrecord; default: yt8m in the data directory, at
+    video level yt8m_sample. A split without shards gets a fixed part of the records of the others"""
     max_frames: int = FRAMES
-    """frame level: leave out what comes after that many frames"""
+    """frame level: truncate videos to this many frames"""
     audio: bool = True
-    """read the audio features beside those of the image; the release of 2016 has none"""
+    """use the audio features as well as the image features; the release of 2016 has none"""
     classes: int = CLASSES
-    """different labels: 3,862 since May 2018, 4,716 in February 2017, 4,800 in 2016"""
+    """number of labels: 3,862 since May 2018, 4,716 in February 2017, 4,800 in 2016"""
 
     name = "youtube8m"
     every_step = False
@@ -65,22 +65,22 @@ class YouTube8MTask(Task):
 
     @property
     def baselines(self) -> dict[str, float]:
-        """All labels equally likely, as many as a video has on average."""
+        """All labels equally likely, with the average number of labels per video."""
         rest = 1 - self._share
         return {"uniform": -self.classes * (self._share * math.log(self._share) + rest * math.log(rest))}
 
     @property
     def _share(self) -> float:
-        """Of all classes, those that a video has."""
-        return min(0.5, LABELS / self.classes)
+        """Average share of the classes that a video has."""
+        return min(0.5, LABELS_PER_VIDEO / self.classes)
 
     @property
     def parse(self) -> Parse:
-        """Makes a Video of a record."""
+        """Function that parses a record to a Video."""
         return parser(self.level, self.classes, self.audio, self.max_frames)
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Videos in the order of the shards; the seed makes no difference."""
+        """Videos in the order of the shards, for any seed."""
         check_choice("split", split, ["train", "valid", *self.test_sets])
         shards = find_videos(self.level, self.parse, self.folder)[split]
         return _Videos(self, shards) if self.level == "video" else _Frames(self, shards)
@@ -90,14 +90,14 @@ class YouTube8MTask(Task):
             self.samples(split, config.seed)
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
-        """Rankings take time: an update does without them."""
+        """Updates compute the loss only: rankings take time."""
         if not model.training:
             return super().run(model, batch, state)
         output, state = model(batch.inputs, state, batch.lengths)
         return Outcome({"loss": self._loss(output, batch)}), state
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """The loss of a video is the sum over all classes of the binary cross-entropy."""
+        """The loss of a video is the binary cross-entropy, summed over the classes."""
         hits_B, equal_recall_B = precisions(output.detach(), batch.targets)
         return {
             "loss": self._loss(output, batch),
@@ -110,7 +110,7 @@ class YouTube8MTask(Task):
         return average(losses_BC.sum(-1), batch.weights)
 
     def kept(self, output: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Of each video its first predictions; of the batch, in one row, how many videos have each label."""
+        """Top predictions of each video; and, in one row, the number of videos with each label in the batch."""
         if batch.weights is not None:
             read = batch.weights > 0
             output, batch = output[read], Batch(batch.inputs, batch.targets[read])
@@ -134,15 +134,15 @@ class YouTube8MTask(Task):
         from slimrnn.tasks.frame_model import FrameModel
 
         net = FrameModel(self.input_size, self.output_size, config, every_step=False)
-        # A video has a few of thousands of labels: else the first hundreds of updates only teach all outputs to be low,
-        # through the state, which other videos do not share.
+        # A video has few of thousands of labels: without this the first hundreds of updates only lower all outputs,
+        # through the state, which differs between videos.
         nn.init.constant_(net.readout.bias, math.log(self._share / (1 - self._share)))
         return net
 
 
 @dataclass(frozen=True, eq=False)
 class _Videos:
-    """Videos by number. One whose record is bad has no weight."""
+    """Videos by index. Videos with corrupt records have no weight."""
 
     task: YouTube8MTask
     shards: Shards
@@ -171,9 +171,9 @@ class _Videos:
 
 
 class _Frames(_Videos):
-    """... of different lengths."""
+    """Videos of different lengths."""
 
     def lengths(self, indices: Indices) -> Indices:
-        """The frames of each by the size of its record, which is exact but for records with very many labels."""
+        """Frames of each video, from the size of its record: exact unless it has very many labels."""
         frames: Indices = self.shards.sizes_N[indices] // sum(FRAME_BYTES[name] for name in SIZES)
         return frames.clip(1, self.task.max_frames)
