@@ -12,23 +12,23 @@ from slimrnn.papers import PaperRow, find_row, judge, paper_rows, register_rows
 from slimrnn.tasks import CopyTask
 from slimrnn.training import Config
 
-CONFIG = Config(CopyTask(4), updates=4)
-HARE = PaperRow("hare", "Almanac §6", "runs", CONFIG, bound=1.0, compared_with="tortoise", race="ahead")
-TORTOISE = replace(HARE, name="tortoise", compared_with="hare", race="behind")
-TURTLE = replace(TORTOISE, name="turtle", race="second")
-ROWS = {
-    "bound": replace(HARE, name="bound", compared_with=None, race=None),
-    "early": replace(HARE, name="early", compared_with=None, race=None, by=3),
-    "high": replace(HARE, name="high", compared_with=None, race=None, direction="at least"),
-    "ranked": replace(HARE, name="ranked", bound=None, race=None, compared_with="open"),
-    "open": replace(HARE, name="open", bound=None, race=None, compared_with=None),
-}
+OPEN = PaperRow("open", "Almanac §6", "something", Config(CopyTask(4), updates=4))
+ROWS = (
+    OPEN,
+    replace(OPEN, name="bound", bound=1.0),
+    replace(OPEN, name="early", bound=1.0, by=3),
+    replace(OPEN, name="high", bound=1.0, direction="at least"),
+    replace(OPEN, name="ranked", compared_with="open"),
+    replace(OPEN, name="hare", bound=1.0, compared_with="tortoise", race="ahead"),
+    replace(OPEN, name="tortoise", bound=1.0, compared_with="hare", race="behind"),
+    replace(OPEN, name="turtle", bound=1.0, compared_with="hare", race="second"),
+)
 
 
 @pytest.fixture(autouse=True)
 def _rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slimrnn.papers.registry._BY_NAME", paper_rows())
-    register_rows(HARE, TORTOISE, TURTLE, *ROWS.values())
+    register_rows(*ROWS)
 
 
 def write_run(directory: Path, losses: list[float], ended: str | None = None) -> None:
@@ -66,16 +66,16 @@ def write_run(directory: Path, losses: list[float], ended: str | None = None) ->
 def test_a_run_is_held_against_its_bound(
     tmp_path: Path, row: str, losses: list[float], ended: str | None, verdict: str
 ) -> None:
-    assert str(judge(tmp_path, ROWS[row], 0)) == "not run"
+    assert str(judge(tmp_path, find_row(row), 0)) == "not run"
     write_run(tmp_path / row, losses, ended)
-    assert str(judge(tmp_path, ROWS[row], 0)) == verdict
+    assert str(judge(tmp_path, find_row(row), 0)) == verdict
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [(0.4, "passed at update 2: 0.4"), (0.6, "failed at update 4: 0.6")])
 def test_a_run_is_held_against_the_row_it_is_compared_with(tmp_path: Path, loss: float, verdict: str) -> None:
     write_run(tmp_path / "open", [2, 1, 0.5])
     write_run(tmp_path / "ranked", [2, loss, loss])
-    assert str(judge(tmp_path, ROWS["ranked"], 0)) == verdict
+    assert str(judge(tmp_path, find_row("ranked"), 0)) == verdict
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,7 @@ from slimrnn.papers.row import PaperRow
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
-_MEMORYLESS_NETS = {
-    "rnn": ModelConfig("rnn", 128),
-    "lstm": ModelConfig("lstm", 128),
-    "uernn": unitary_product(470),
-}
+_MEMORYLESS_NETS = {"rnn": ModelConfig("rnn", 128), "lstm": ModelConfig("lstm", 128), "uernn": unitary_product(470)}
 
 
 def _kronecker_paper(length: int) -> list[PaperRow]:

@@ -19,8 +19,6 @@ def full_unitary(hidden: int) -> ModelConfig:
     return ModelConfig("rnn", hidden, "full-unitary", nonlinearity="modrelu")
 
 
-def unitary_product(hidden: int, learn_initial_state: bool = False) -> ModelConfig:
+def unitary_product(hidden: int) -> ModelConfig:
     """A uRNN (Arjovsky et al. 2016)."""
-    return ModelConfig(
-        "rnn", hidden, "unitary-product", nonlinearity="modrelu", learn_initial_state=learn_initial_state
-    )
+    return ModelConfig("rnn", hidden, "unitary-product", nonlinearity="modrelu")

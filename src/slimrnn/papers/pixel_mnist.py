@@ -11,7 +11,7 @@ from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
 _KRONECKER_PAPER = {  # nets, and their test accuracies on plain and permuted images
     "lstm": (ModelConfig("lstm", 128), 97.8, 91.3),
-    "uernn": (unitary_product(512, learn_initial_state=True), 97.5, 93.3),
+    "uernn": (replace(unitary_product(512), learn_initial_state=True), 97.5, 93.3),
     "furnn": (full_unitary(512), 96.9, 94.1),
     "kru": (kru(9), 95.6, 94.5),
 }

@@ -53,19 +53,12 @@ _EPOCHS = 20
 
 def _low_rank_paper(net: _Net) -> PaperRow:
     """Table 2. GRUs: A.2 and the authors' code. LSTMs: A.3, which says less."""
-    model = ModelConfig(
-        net.cell,
-        net.hidden,
-        "dense" if net.rank is None else "low-rank+diagonal",
-        rank=net.rank,
-        tied=net.tied,
-        recurrent_dropout=0.2 if net.dropout else 0.0,
-    )
+    structure, dropout = "dense" if net.rank is None else "low-rank+diagonal", 0.2 if net.dropout else 0.0
     is_gru = net.cell == "gru"
     per_epoch = _SENTENCE_UPDATES if is_gru else _LSTM_UPDATES
     config = Config(
         PTBCharsTask(max_length=500) if is_gru else PTBCharsTask(streams=50),
-        model,
+        ModelConfig(net.cell, net.hidden, structure, rank=net.rank, tied=net.tied, recurrent_dropout=dropout),
         OptimConfig(lr=1e-3 if is_gru else 2e-4, clip_norm=1.0),
         updates=_EPOCHS * per_epoch,
         batch_size=32 if is_gru else 50,
@@ -74,14 +67,9 @@ def _low_rank_paper(net: _Net) -> PaperRow:
         eval_every=per_epoch,
         checkpoint_every=500,
     )
+    claim = f"perplexity {net.perplexity:.2f} per character"
     return PaperRow(
-        net.name,
-        "low-rank table 2",
-        f"perplexity {net.perplexity:.2f} per character",
-        config,
-        score="perplexity",
-        bound=net.perplexity,
-        note=_note(net),
+        net.name, "low-rank table 2", claim, config, score="perplexity", bound=net.perplexity, note=_note(net)
     )
 
 

@@ -39,16 +39,9 @@ def _row(net: str) -> PaperRow:
         eval_every=5_000,
         checkpoint_every=1_000,
     )
-    return PaperRow(
-        f"youtube-8m-{net}",
-        "factorized §3.2",
-        f"Hit@1 {hit}, PERR {perr}",
-        config,
-        score="hit_at_1",
-        bound=hit,
-        direction="at least",
-        note=f"{total:,} parameters, {layers:,} without the read-out; {_NET_NOTES[net]}{_NOTE}",
-    )
+    name, source, claim = f"youtube-8m-{net}", "factorized §3.2", f"Hit@1 {hit}, PERR {perr}"
+    note = f"{total:,} parameters, {layers:,} without the read-out; {_NET_NOTES[net]}{_NOTE}"
+    return PaperRow(name, source, claim, config, score="hit_at_1", bound=hit, direction="at least", note=note)
 
 
 ROWS = tuple(map(_row, _NETS))
