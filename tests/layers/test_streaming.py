@@ -178,7 +178,7 @@ def test_fixed_weights_are_a_promise() -> None:
 
 @pytest.mark.parametrize("build", [GRU, LSTM])
 def test_views_take_lean_steps(build: type[RecurrentStack]) -> None:
-    stack, x = build(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)  # type: ignore[call-arg, arg-type]
+    stack, x = build(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)  # type: ignore[arg-type]
     batch_first = x.transpose(0, 1).contiguous()
     state = stack.initial_state(2)
     apart = tuple(s.mT.contiguous().mT for s in state) if isinstance(state, tuple) else state.mT.contiguous().mT
