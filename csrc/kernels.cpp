@@ -2,6 +2,7 @@
 // live in a namespace of the set, and no standard container is used, so that no linker can mix them.
 #include "kernels.h"
 
+#include "checksum.h"
 #include "structures/block_diagonal.h"
 #include "structures/diagonal.h"
 #include "structures/kronecker_pairs.h"
@@ -156,6 +157,7 @@ void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
     SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::pack,      SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
     SLIMRNN_ISA::forward,      SLIMRNN_ISA::sums_size, SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
+    SLIMRNN_ISA::checksum,
 };
 
 }  // namespace slimrnn

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import slimrnn
 
-ABI = 3
+ABI = 4
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
 
 
@@ -94,6 +94,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "backward": ([POINTER(ScanStruct)], c_int32),
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
+        "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),
         "step": ([c_void_p, c_int64, *(c_void_p,) * 6], c_int32),
     }
     for name, (arguments, result) in signatures.items():

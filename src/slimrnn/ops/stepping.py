@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from slimrnn.ops import native
@@ -25,9 +26,10 @@ class Stepper:
         self.states, self.width = 2 if program.cell == "lstm" else 1, width
         state = real_u.new_empty(self.states, 1, width)
         self.call = Call(plan, 1, state, weights, own, None, None, False)
-        self.held = [None if t is None else t.contiguous() for t in (real_u, bias)]
+        self.u = real_u.contiguous()
+        self.bias = None if bias is None else bias.clone(memory_format=torch.contiguous_format)  # is not packed
         self.call.struct.input_size = input_size
-        self.call.point(u=self.held[0], bias=self.held[1])
+        self.call.point(u=self.u, bias=self.bias)
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None
         check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
