@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any
 
 from slimrnn.data import DataError
-from slimrnn.tasks import YouTube8MTask, find_row
+from slimrnn.papers import find_row
+from slimrnn.tasks import YouTube8MTask
 from slimrnn.training import Batch, Config, ModelConfig, OptimConfig
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import build_model

@@ -206,6 +206,10 @@ int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
     }
 }
 
+uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t count) {
+    return kernels()->checksum(data, bytes, count);
+}
+
 void slimrnn_close(void *handle) {
     Steps *steps = static_cast<Steps *>(handle);
     if (!steps) return;

@@ -2,6 +2,7 @@
 // live in a namespace of the set, and no standard container is used, so that no linker can mix them.
 #include "kernels.h"
 
+#include "checksum.h"
 #include "structures/registry.h"
 #include "time_loop.h"
 
@@ -145,6 +146,7 @@ void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
     SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::structure_name, SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,      SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
     SLIMRNN_ISA::forward,      SLIMRNN_ISA::sums_size, SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
+    SLIMRNN_ISA::checksum,
 };
 
 }  // namespace slimrnn

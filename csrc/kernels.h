@@ -17,6 +17,7 @@ struct Kernels {
     int64_t (*sums_size)(const slimrnn_scan *scan, void *packed);
     int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);
     void (*deliver)(const slimrnn_scan *scan, void *packed, const void *sums);
+    uint64_t (*checksum)(const void *const *data, const int64_t *bytes, int count);
 };
 
 extern const Kernels generic_kernels;

@@ -16,6 +16,7 @@ PUBLIC_MODULES = (
     "slimrnn.sequence",
     "slimrnn.training",
     "slimrnn.tasks",
+    "slimrnn.papers",
     "slimrnn.analysis",
     "slimrnn.data",
 )

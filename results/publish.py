@@ -1,5 +1,5 @@
-"""What our runs of the papers' experiments say: `python results/publish.py` writes RESULTS.md, which is page.md with
-tables, and the short table of README.md, from the runs beside this file; docs/figures/paper_results.py draws them.
+"""Results of our runs of the papers' experiments: `python results/publish.py` writes RESULTS.md, which is page.md with
+tables, and the short table of README.md, from the runs in this directory; docs/figures/paper_results.py draws them.
 `--keep runs/reproduce` first copies the runs of a directory here: settings, scores and curves, no weights."""
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from statistics import mean
 import tyro
 
 from slimrnn.cli.comparison import Contestant
-from slimrnn.cli.verdict import Verdict, judge, run_directory
-from slimrnn.tasks import find_row, paper_rows
-from slimrnn.training.paper import PaperRow
+from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
 
@@ -54,7 +52,7 @@ def main(keep: Path | None = None) -> None:
 
 
 def keep_runs(runs: Path) -> None:
-    """Those of rows that have been evaluated at least once after the first update."""
+    """Copy the runs of rows that were evaluated after the first update."""
     for row in paper_rows().values():
         for seed in SEEDS:
             source, target = (run_directory(where, row, seed) for where in (runs, RESULTS))
@@ -66,12 +64,12 @@ def keep_runs(runs: Path) -> None:
 
 
 def page() -> str:
-    """RESULTS.md: page.md with its marks filled in."""
-    told: list[str] = []
+    """RESULTS.md: page.md with its placeholders filled in."""
+    listed: list[str] = []
 
     def rows(prefixes: re.Match[str]) -> str:
         names = [name for name in paper_rows() if name.startswith(tuple(prefixes[1].split()))]
-        told.extend(names)
+        listed.extend(names)
         head = ["command", "ours", "the paper", "verdict", "updates", "time", "parameters"]
         return markdown([head, *(cells(find_row(name)) for name in names)])
 
@@ -79,8 +77,8 @@ def page() -> str:
     text = text.replace("<!-- counts -->", _counts(paper_rows().values()))
     text = text.replace("<!-- who converges -->", adding_table())
     text = re.sub(r"<!-- rows: (.*) -->", rows, text)
-    if sorted(told) != sorted(paper_rows()):
-        missing = sorted(set(paper_rows()) - set(told))
+    if sorted(listed) != sorted(paper_rows()):
+        missing = sorted(set(paper_rows()) - set(listed))
         raise ValueError(f"expected every row in page.md once, got {missing or 'some twice'}")
     return text
 
@@ -96,7 +94,7 @@ def front_table() -> str:
 
 
 def adding_table() -> str:
-    """Who converges on the adding problem and when, with the errors on both test sets (KRU figure 2)."""
+    """When each net converges on the adding problem, with the errors on both test sets (KRU figure 2)."""
     lengths, nets = (100, 200, 400, 750), ("kru", "lr-gru", "lstm", "rnn", "furnn", "uernn")
     return markdown(
         [["", *(f"T = {T}" for T in lengths)], *([net, *(_converged(T, net) for T in lengths)] for net in nets)]
@@ -108,17 +106,16 @@ def _converged(length: int, net: str) -> str:
     directory = RESULTS / f"adding-{length}-{net}"
     if not (directory / "run.json").exists():
         return ""
-    one = Contestant(net, Run(directory))
-    first = next(
-        (u for u, e in zip(one.run.curve["update"], one.run.curve["half/loss"], strict=True) if e <= bound), None
-    )
-    when = f"not in {one.progress[0]:,.0f}" if first is None else f"**{first:,.0f}**"
-    errors = [one.score(split, "loss") for split in ("half", "any")]
+    contestant = Contestant(net, Run(directory))
+    curve = contestant.run.curve
+    first = next((u for u, e in zip(curve["update"], curve["half/loss"], strict=True) if e <= bound), None)
+    when = f"not in {contestant.progress[0]:,.0f}" if first is None else f"**{first:,.0f}**"
+    errors = [contestant.score(split, "loss") for split in ("half", "any")]
     return f"{when} ({' / '.join('?' if error is None else f'{error:.2g}' for error in errors)})"
 
 
 def with_table(text: str, table: str) -> str:
-    """A text with the table between its two marks replaced."""
+    """Replace the table between the two marks."""
     found = re.sub(r"(?s)(<!-- results -->\n).*(\n<!-- end of results -->)", rf"\1{table}\2", text)
     if table not in found:
         raise ValueError("expected the marks <!-- results --> and <!-- end of results -->, got a text without them")
@@ -126,7 +123,7 @@ def with_table(text: str, table: str) -> str:
 
 
 def cells(row: PaperRow) -> list[str]:
-    """Of the row's line: command, ours, the paper's, verdict, updates, time, parameters."""
+    """The row in RESULTS.md: command, ours, the paper's, verdict, updates, time, parameters."""
     seeds = seeds_of(row)
     runs = [Run(run_directory(RESULTS, row, seed)) for seed in seeds]
     verdicts = [judge(RESULTS, row, seed) for seed in seeds]
@@ -146,25 +143,25 @@ def cells(row: PaperRow) -> list[str]:
 
 
 def seeds_of(row: PaperRow) -> list[int]:
-    """Whose runs are kept."""
+    """Seeds whose runs are in this directory."""
     return [seed for seed in SEEDS if (run_directory(RESULTS, row, seed) / "run.json").exists()]
 
 
 def markdown(table: Sequence[Sequence[str]]) -> str:
-    """The first row is the head."""
+    """A Markdown table; the first row is the header."""
     lines = [f"| {' | '.join(row)} |" for row in table]
     return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
 
 
 def score_text(row: PaperRow, value: float) -> str:
-    """In the paper's unit."""
+    """The score in the paper's unit."""
     if "accuracy" in row.score:
         return f"{100 * value:.1f} %"
     return f"{value:.2f}" if row.score == "perplexity" else f"{value:.3g}"
 
 
 def _counts(rows: Iterable[PaperRow]) -> str:
-    """How many rows are in which state, by their first seed."""
+    """Number of rows in each state, by their first seed."""
     states = [judge(RESULTS, row, min(seeds_of(row), default=0)).state for row in rows]
     words = {"passed": "agree with the paper", "failed": "disagree", "measured": "have no figure to be held against"}
     found = [f"{states.count(state)} {text}" for state, text in words.items()]  # type: ignore[arg-type]

@@ -14,15 +14,17 @@ import pytest
 
 import slimrnn
 import slimrnn.analysis
+import slimrnn.papers
 import slimrnn.sequence
 import slimrnn.tasks
 import slimrnn.training
 from pages import DOCS, check_examples
 from slimrnn.cli import COMMANDS
 from slimrnn.layers.options import StackOptions
-from slimrnn.tasks import TASKS, paper_rows
+from slimrnn.papers import paper_rows
+from slimrnn.tasks import TASKS
 
-MODULES = (slimrnn, slimrnn.sequence, slimrnn.analysis, slimrnn.tasks, slimrnn.training)
+MODULES = (slimrnn, slimrnn.sequence, slimrnn.analysis, slimrnn.tasks, slimrnn.papers, slimrnn.training)
 ROWS = paper_rows()
 
 

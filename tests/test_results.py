@@ -11,8 +11,8 @@ import paper_results
 import pytest
 from publish import PROJECT, RESULTS, cells, front_table, keep_runs, page, seeds_of, with_table
 
-from slimrnn.cli.verdict import run_directory
-from slimrnn.tasks import config_from_dict, find_row, paper_rows
+from slimrnn.papers import find_row, paper_rows, run_directory
+from slimrnn.tasks import config_from_dict
 from slimrnn.training.record import Run, fingerprint
 
 KEPT = sorted(path.parent for path in RESULTS.glob("*/run.json"))

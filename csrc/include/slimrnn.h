@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 4
+#define SLIMRNN_ABI 5
 
 enum slimrnn_status { SLIMRNN_OK = 0, SLIMRNN_BAD_ARGUMENT = 1, SLIMRNN_NO_MEMORY = 2, SLIMRNN_NO_THREAD = 3 };
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
@@ -97,6 +97,9 @@ SLIMRNN_API void slimrnn_close(void *handle);
  * c_after are null but for the LSTM. */
 SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c, void *h_after,
                                  void *c_after, void *out);
+
+/* A number that tells whether memory still holds what it held: of `count` pieces of so many bytes each. */
+SLIMRNN_API uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t count);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from slimrnn._palette import COLORS, GREY
-from slimrnn.tasks import find_row
+from slimrnn.papers import find_row
 from slimrnn.training.curve import read_curve
 
 RESULTS = Path(__file__).parents[2] / "results"

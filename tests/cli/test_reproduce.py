@@ -12,9 +12,9 @@ import pytest
 from cli_runs import complaint
 
 from slimrnn.cli import main
+from slimrnn.papers import PaperRow, paper_rows, register_rows
 from slimrnn.tasks import CopyTask
 from slimrnn.training import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
 
 Capture = pytest.CaptureFixture[str]
 CONFIG = Config(
@@ -37,15 +37,10 @@ ROWS = (
 )
 
 
-def publish(monkeypatch: pytest.MonkeyPatch, *rows: PaperRow) -> None:
-    """Rows of our own, beside those of the task copy."""
-    known = CopyTask.papers()
-    monkeypatch.setattr(CopyTask, "papers", lambda: (*known, *rows))
-
-
 @pytest.fixture(autouse=True)
 def _almanac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    publish(monkeypatch, *ROWS)
+    monkeypatch.setattr("slimrnn.papers.registry._BY_NAME", paper_rows())
+    register_rows(*ROWS)
     monkeypatch.chdir(tmp_path)
 
 
@@ -80,7 +75,7 @@ def test_row_that_fails_ends_with_1(capsys: Capture) -> None:
 
 def test_budget_stops_and_the_same_command_goes_on(capsys: Capture) -> None:
     assert main(["reproduce", "stays", "--budget", "0.001s"]) == 3
-    assert "unfinished at update 1 of 6; the same command goes on" in capsys.readouterr().out
+    assert "unfinished at update 1 of 6; the same command resumes it" in capsys.readouterr().out
     assert states(capsys)["stays"].startswith("unfinished at update 1: 2.")
     assert main(["reproduce", "stays"]) == 0
     assert "passed  test loss ≥ 1 at update 6" in capsys.readouterr().out
@@ -105,60 +100,16 @@ def test_row_is_held_against_the_row_that_the_paper_compares_it_with(capsys: Cap
     assert "test loss ≤ that of easy" in capsys.readouterr().out
 
 
-def curve_of(row: str, losses: list[float], ended: str) -> None:
-    """A run with an evaluation every second update."""
-    directory = Path("runs/reproduce") / row
-    directory.mkdir(parents=True)
-    scores = {split: {"loss": losses[-1]} for split in ("valid", "test")}
-    result = {"ended": ended, "updates": 2 * len(losses) - 2, "seconds": 1.0, "best_update": 0, "recoveries": []}
-    record = {"status": ended, "config": {}, "result": result | {"best": scores, "final": scores}}
-    (directory / "run.json").write_text(json.dumps(record))
-    rows = [f"{2 * k},{k},{loss}" for k, loss in enumerate(losses)]
-    (directory / "curve.csv").write_text("\n".join(["update,seconds,test/loss", *rows]) + "\n")
-
-
-@pytest.mark.parametrize(
-    ("hare", "tortoise", "verdict"),
-    [
-        ([2, 0.5, 0.4], [2, 2, 0.5], ("passed at update 2", "passed at update 2", "passed at update 2")),
-        ([2, 0.5, 0.4], [2, 2, 2], ("passed at update 2", "passed at update 2", "failed at update 4")),
-        ([2, 0.5, 0.4], [2, 0.5, 0.4], ("failed at update 2", "failed at update 2", "failed at update 2")),
-        ([2, 2, 0.5], [2, 0.5, 0.4], ("failed at update 2", "failed at update 2", "failed at update 2")),
-        ([2, 2, 2], [2, 2, 2], ("failed at update 4", "failed at update 4", "failed at update 4")),
-        ([2, 0.5], [2], ("unfinished at update 2", "unfinished at update 0", "unfinished at update 0")),
-        ([2, 2], [2, 2, 2], ("unfinished at update 2", "unfinished at update 4", "unfinished at update 4")),
-        ([2, 0.5, 0.4], [2, 2], ("passed at update 2", "passed at update 2", "unfinished at update 2")),
-    ],
-)
-def test_a_race_for_the_bound(
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
-    hare: list[float],
-    tortoise: list[float],
-    verdict: tuple[str, str, str],
-) -> None:
-    ahead = PaperRow("hare", "Almanac §6", "runs", CONFIG, bound=1.0, compared_with="tortoise", race="ahead")
-    behind = replace(ahead, name="tortoise", compared_with="hare", race="behind")
-    second = replace(behind, name="turtle", race="second")
-    publish(monkeypatch, ahead, behind, second)
-    for row, losses in (("hare", hare), ("tortoise", tortoise), ("turtle", tortoise)):
-        curve_of(row, losses, "finished" if len(losses) == 3 else "budget")
-    capsys.readouterr()
-    assert main(["reproduce", "--list"]) == 0
-    listed = [line for line in capsys.readouterr().out.splitlines() if "  runs  " in line]
-    assert all(found in line for found, line in zip(verdict, listed, strict=True))
-
-
 def test_budget_that_ends_before_the_row_itself_begins(capsys: Capture) -> None:
     assert main(["reproduce", "rival", "--budget", "0.001s"]) == 3
     assert "easy comes first and is unfinished" in capsys.readouterr().out
     assert states(capsys)["rival"] == "not run"
 
 
-def test_run_that_diverges_fails(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_diverges_fails(capsys: Capture) -> None:
     relu = ModelConfig("rnn", 4, nonlinearity="relu")
     wild = replace(CONFIG, model=relu, optim=OptimConfig("sgd", lr=1e30, max_recoveries=0), updates=40)
-    publish(monkeypatch, *ROWS, PaperRow("wild", "Almanac §5", "calm", wild, bound=10.0))
+    register_rows(PaperRow("wild", "Almanac §5", "calm", wild, bound=10.0))
     assert main(["reproduce", "wild"]) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("failed  ")
 

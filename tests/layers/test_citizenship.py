@@ -64,6 +64,7 @@ def test_changes_precision(cell: str, structure: str) -> None:
 
 
 @pytest.mark.parametrize("structure", ["dense", "low-rank+diagonal", "block", "kronecker-3"])
+@pytest.mark.filterwarnings("ignore:a layer in torch.*float16 runs in plain torch")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_runs(structure: str, dtype: torch.dtype) -> None:
     stack = LSTM(3, SIZE, structure=STRUCTURES[structure]).to(dtype)
@@ -187,6 +188,7 @@ def test_autocast_converts_the_initial_state_and_spares_the_penalty() -> None:
     assert output.dtype == torch.float32
 
 
+@pytest.mark.filterwarnings("ignore:a layer in torch.*float16 runs in plain torch")
 def test_from_torch_in_half_precision() -> None:
     for dtype in (torch.float16, torch.bfloat16):
         stack = GRU.from_torch(nn.GRU(4, 6).to(dtype), structure=LowRank(2) + Diagonal())

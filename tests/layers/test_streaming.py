@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector, parametrizations, vector_to_parameters
 
 from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
-from slimrnn import GRU, LSTM, Dense, LowRank
+from slimrnn import GRU, LSTM, RNN, Dense, LowRank
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.streaming import find_stream
 
@@ -76,6 +78,132 @@ def test_fixed_leaks_are_renewed_too() -> None:
     check(stack, x)
     leak.alpha = torch.full((8,), 0.2, dtype=torch.float64)
     check(stack, x)
+
+
+def new_vectors(stack: RecurrentStack) -> None:
+    """As evolution strategies do: the next vector but one may get a vector's memory."""
+    x, h = numbers(2, 3), stack.initial_state(2)
+    with torch.no_grad():
+        for _ in range(3):
+            for _ in range(2):
+                vector_to_parameters(parameters_to_vector(stack.parameters()) + 0.1, stack.parameters())
+            stack.step(x, h)
+
+
+def through_numpy(stack: RecurrentStack) -> None:
+    for p in stack.parameters():
+        p.detach().numpy()[..., 0] += 0.25
+
+
+def each(change: Callable[[Tensor], Any]) -> Callable[[RecurrentStack], None]:
+    def apply(stack: RecurrentStack) -> None:
+        for p in stack.parameters():
+            change(p.data)
+
+    return apply
+
+
+def swap_rows(data: Tensor) -> None:
+    data.copy_(data.flip(0).flip(-1).clone())
+
+
+def transpose(stack: RecurrentStack) -> None:
+    weight = stack.layer(1).recurrent.get_parameter("weight")
+    weight.data = weight.data.mT  # the same memory, read otherwise
+
+
+def table(stack: RecurrentStack) -> None:
+    old = stack.layer(1).recurrent
+    old._parameters["weight"] = nn.Parameter(old.get_parameter("weight").detach() * 2)
+
+
+INVISIBLE = {  # to torch's version counters
+    "data, added to": each(lambda data: data.add_(0.25)),
+    "data, one number": each(lambda data: data.view(-1)[-1:].mul_(-1)),
+    "data, all signs": each(lambda data: data.neg_()),
+    "data, reordered": each(swap_rows),
+    "numpy": through_numpy,
+    "vectors": new_vectors,
+}
+ATTRIBUTES: dict[str, Callable[[RecurrentStack], Any]] = {
+    "transposed view": transpose,
+    "table of parameters": table,
+    "residual": lambda stack: setattr(stack, "residual", False),
+    "backend": lambda stack: setattr(stack, "backend", "reference"),
+    "backend of a layer": lambda stack: setattr(stack.layer(1), "backend", "reference"),
+    "cell's equation": lambda stack: setattr(stack.layer(1).cell, "nonlinearity", "relu"),
+    "method of a cell": lambda stack: setattr(stack.layer(1).cell, "input_bias", lambda: None),
+    "parametrization": lambda stack: parametrizations.orthogonal(stack.layer(1).recurrent, "weight"),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("change", INVISIBLE)
+def test_steps_see_every_change_of_the_weights(change: str, structure: str) -> None:
+    cell = next(name for name, known in PAIRS if known == structure)
+    stack, x = CELLS[cell].build(3, SIZE, 2, structure=STRUCTURES[structure], weight_norm=True), numbers(4, 2, 3)
+    check(randomise_(stack, 0.1), x)
+    INVISIBLE[change](stack)
+    check(stack, x)
+
+
+@pytest.mark.parametrize("change", ATTRIBUTES)
+def test_steps_see_changed_attributes(change: str) -> None:
+    stack, x = RNN(3, 8, 2, residual=True, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    ATTRIBUTES[change](stack)
+    check(stack, x)
+
+
+def test_unchanged_layers_are_packed_once() -> None:
+    stack, x = LSTM(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    with torch.no_grad():
+        packed = find_stream(stack)
+        assert packed is not None
+        check(stack, x)
+        assert find_stream(stack) is packed
+
+
+def test_fixed_weights_are_a_promise() -> None:
+    stack, x, state = GRU(3, 8, dtype=torch.float64), numbers(2, 3), numbers(1, 2, 8)
+    with torch.no_grad(), stack.fixed_weights():
+        before, _ = stack.step(x, state)
+        with stack.fixed_weights():
+            through_numpy(stack)
+        unseen, _ = stack.step(x, state)
+        assert torch.equal(unseen, before)
+    check(stack, numbers(4, 2, 3))
+
+
+@pytest.mark.parametrize("build", [GRU, LSTM])
+def test_views_take_lean_steps(build: type[RecurrentStack]) -> None:
+    stack, x = build(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)  # type: ignore[arg-type]
+    batch_first = x.transpose(0, 1).contiguous()
+    state = stack.initial_state(2)
+    apart = tuple(s.mT.contiguous().mT for s in state) if isinstance(state, tuple) else state.mT.contiguous().mT
+    with torch.no_grad():
+        expected = stack.step(x[1].clone(), state)
+        lean = find_stream(stack)
+        assert lean is not None
+        found = lean.step(batch_first[:, 1], apart)
+    assert not batch_first[:, 1].is_contiguous()
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_layers_of_inference_mode_take_lean_steps() -> None:
+    moved, x = GRU(3, 8), numbers(4, 2, 3)
+    with torch.inference_mode():
+        made = GRU(3, 8, dtype=torch.float64)
+        moved.double()
+    for stack in (made, moved):
+        check(stack, x)
+        with torch.no_grad():
+            lean = find_stream(stack)
+            assert lean is not None
+            assert lean.step(x[0], stack.initial_state(2)) is not None
+        through_numpy(stack)
+        check(stack, x)
 
 
 def test_groups_of_units_take_ordinary_steps() -> None:

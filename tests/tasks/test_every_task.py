@@ -173,7 +173,7 @@ def test_the_same_numbers_on_every_machine() -> None:
         (lambda: WordCopyTask(letters=0), "expected letters to be at least 1, got 0"),
         (lambda: WordCopyTask(bits=-1), "expected bits to be at least 1, got -1"),
         (lambda: AddingTask(0), "expected length to be at least 1, got 0"),
-        (lambda: AddingTask(1), "expected length to be at least 2, a step for each marker, got 1"),
+        (lambda: AddingTask(1), "expected length to be at least 2, one step per marker, got 1"),
     ],
 )
 def test_bad_options_are_refused(make: object, message: str) -> None:

@@ -13,10 +13,10 @@ import torch
 from scoring import value
 
 from real_data import needs_data
-from slimrnn import LowRank, summary
+from slimrnn import LowRank
 from slimrnn.cli import main
 from slimrnn.data.mnist import load_mnist
-from slimrnn.tasks import MnistHighwayTask, PixelMnistTask, config_from_dict, config_to_dict, find_row
+from slimrnn.tasks import MnistHighwayTask, PixelMnistTask
 from slimrnn.training import Batch, Config, ConfigError, ModelConfig, OptimConfig
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.files import read_tensors
@@ -160,28 +160,6 @@ def test_commands_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     said = capsys.readouterr().out
     assert "10,000 parameters of highway layers buy a state of 277" in said  # n (4 · 8 + 4)
     assert "highway.layers.0  LowRank(8)" in said
-
-
-@pytest.mark.parametrize(("name", "total", "recurrent"), [("lr", 6_078_474, 0), ("lrd", 6_088_714, 2 * 1024)])
-def test_nets_of_the_paper(name: str, total: int, recurrent: int) -> None:
-    """784 × 1024, five times two matrices L R of rank 256, 1024 × 10; a scale and a bias per normalised unit."""
-    row = find_row(f"highway-mnist-{name}")
-    with torch.device("meta"):
-        count = summary(row.config.task.model(row.config.model))
-    per_layer = 2 * 2 * 1024 * 256 + recurrent
-    assert [layer.recurrent for layer in count.layers] == [per_layer] * 5
-    assert count.total == 784 * 1024 + 2 * 1024 + 5 * (per_layer + 4 * 1024) + 1024 * 10 + 10 == total
-    assert f"{total:,} parameters" in row.note
-    assert config_from_dict(config_to_dict(row.config)) == row.config
-    assert all(update % row.config.eval_every == 0 for update, _ in row.curve)
-    assert row.criterion == f"test accuracy ≥ {0.9883 if name == 'lr' else 0.9864}"
-    assert (row.config.batch_size * row.config.eval_every, row.config.optim.schedule_factor) == (55_000, 0.5)
-
-
-@needs_data
-def test_rows_pass_the_checks() -> None:
-    for row in MnistHighwayTask.papers():
-        check(row.config)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ import torch
 from scoring import value
 
 from real_data import needs_data
-from slimrnn import summary
 from slimrnn.data import DataError
 from slimrnn.data.mnist import load_mnist
-from slimrnn.tasks import PixelMnistTask, config_from_dict, config_to_dict, find_row
+from slimrnn.tasks import PixelMnistTask
 from slimrnn.training import Batch, Config, ModelConfig
 from slimrnn.training.batches import Batches
 from slimrnn.training.evaluation import EvaluationBatches
@@ -134,45 +133,6 @@ def test_without_data_training_is_refused_before_any_work(tmp_path: Path, monkey
     with pytest.raises(DataError, match="put it there, or run slimrnn data get mnist"):
         train(Config(PLAIN, out=tmp_path / "run"), quiet=True)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "total", "recurrent"),
-    [
-        ("pixel-mnist-lstm", 67_850, 4 * 128**2),  # 68 K
-        ("pixel-mnist-kru", 11_858, 72),  # 12 K
-        ("pixel-mnist-uernn", 16_394, 7 * 512),  # 16 K
-        ("pixel-mnist-furnn", 536_074, 2 * 512**2),  # 540 K
-        # 51.0, 20.2, 19.5, 10.3, 20.6 and 41.2 K by the paper's rule, which counts one input matrix of three and no
-        # initial state
-        ("permuted-mnist-gru-128", 50_954 + 3 * 128, 3 * 128**2),
-        ("permuted-mnist-lr-gru-128-24", 20_234 + 3 * 128, 3 * 2 * 128 * 24),
-        ("permuted-mnist-lr-gru-512-4", 19_466 + 3 * 512, 3 * 2 * 512 * 4),
-        ("permuted-mnist-lrd-gru-64-24", 10_314 + 3 * 64, 3 * (2 * 64 * 24 + 64)),
-        ("permuted-mnist-lrd-gru-128-24", 20_618 + 3 * 128, 3 * (2 * 128 * 24 + 128)),
-        ("permuted-mnist-lrd-gru-256-24", 41_226 + 3 * 256, 3 * (2 * 256 * 24 + 256)),
-    ],
-)
-def test_nets_have_the_papers_sizes(name: str, total: int, recurrent: int) -> None:
-    config = find_row(name).config
-    count = summary(config.task.model(config.model))
-    assert (count.total, count.layers[0].recurrent) == (total, recurrent)
-
-
-def test_every_row_of_the_papers_is_there() -> None:
-    rows = {row.name: row for row in PixelMnistTask.papers()}
-    assert len(rows) == 19
-    for name, row in rows.items():
-        assert row.config.task == (PERMUTED if name.startswith("permuted") else PLAIN)
-        assert config_from_dict(config_to_dict(row.config)) == row.config
-        assert (row.score, row.direction) == ("accuracy", "at least")
-        assert all(update % row.config.eval_every == 0 for update, _ in row.curve)
-    assert rows["permuted-mnist-kru"].criterion == "test accuracy ≥ 0.945"
-    assert len(rows["permuted-mnist-lr-gru-128-24"].curve) == 6
-    for name in (name for name in rows if name.endswith("-quick")):
-        slow = rows[name.removesuffix("-quick")]
-        assert (rows[name].config.model, rows[name].bound) == (slow.config.model, slow.bound)
-        assert rows[name].config.updates < slow.config.updates
 
 
 @pytest.mark.parametrize(

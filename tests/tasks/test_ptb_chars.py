@@ -1,4 +1,4 @@
-"""Characters: sentence by sentence and in streams, exact evaluation, and the papers' rows."""
+"""Characters: sentence by sentence and in streams, exact evaluation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from lightning.pytorch import Trainer
 from torch.nn import functional
 
 from real_data import needs_data
-from slimrnn import summary
 from slimrnn.data.text import Text
-from slimrnn.tasks import find_row
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.sentences import Sentences
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, resume, train
@@ -199,7 +197,7 @@ def test_a_net_learns_on_the_real_text(streams: int | None, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ({"streams": 4}, {}, "expected bptt, the steps of a piece, with 4 streams, got none"),
+        ({"streams": 4}, {}, "expected bptt with 4 streams, got none"),
         ({"streams": 4}, {"bptt": 5, "batch_size": 6}, "expected batch_size of at most the 4 streams, got 6"),
         ({"streams": 150}, {"bptt": 5}, r"expected at most \d+ streams of valid, got 150"),
         ({}, {"model": ModelConfig("gru", 4, bidirectional=True)}, "expected one direction, got a bidirectional net"),
@@ -224,48 +222,3 @@ def test_bad_options_are_refused(file: Path) -> None:
 
 def test_a_hopeless_loss_has_a_perplexity() -> None:
     assert PTBCharsTask().derived({"loss": 1e9})["perplexity"] > 1e300
-
-
-def papers_count(total: int, hidden: int, recurrent: int, gates: int, symbols: int) -> float:
-    """By the rule of the low-rank paper, in millions: of the GRU's input matrices it counts one."""
-    matrices = 1 if gates == 3 else gates
-    assert total == recurrent + gates * hidden * 51 + (gates == 3) * hidden + 50 * hidden + 50
-    return (recurrent + (matrices * symbols + gates) * hidden + symbols * (hidden + 1)) / 1e6
-
-
-@pytest.mark.parametrize("row", [row for row in PTBCharsTask.papers() if row.name != "ptb-kru"], ids=lambda r: r.name)
-def test_nets_have_the_papers_sizes(row: Any) -> None:
-    model = row.config.model
-    with torch.device("meta"):
-        found = summary(row.config.task.model(model))
-    stated, papers = row.note.split(" parameters, ")
-    assert f"{found.total:,}" == stated
-    gates, symbols = (3, 51) if model.cell == "gru" else (4, 49)
-    millions = papers_count(found.total, model.hidden, found.layers[0].recurrent, gates, symbols)
-    expected = float(papers.split(" M ")[0])
-    if row.name == "ptb-lrd-gru-tied-1000-64":  # by the rule of the other lines it would be 0.36
-        assert round(found.total / 1e6, 2) == expected
-    elif row.name != "ptb-lrd-lstm-1740-300-dropout":  # whose sizes give 4.6 million
-        assert round(millions, 1 if expected > 30 else 2) == expected
-
-
-def test_the_kru_has_72_recurrent_parameters() -> None:
-    row = find_row("ptb-kru")
-    found = summary(row.config.task.model(row.config.model))
-    assert (found.total, found.layers[0].recurrent) == (103_034, 72)
-
-
-@needs_data
-def test_rows_evaluate_once_an_epoch_and_on_the_whole_text() -> None:
-    for row in PTBCharsTask.papers():
-        config = row.config
-        check(config)
-        samples = config.task.samples("train", 0)
-        assert samples.size is not None
-        if config.bptt is None:
-            updates = -(-samples.size // config.batch_size)
-        else:
-            updates = -(-len(samples.fetch(np.arange(1)).inputs) // config.bptt)
-        assert (config.eval_every, config.updates) == (updates, 20 * updates)
-        valid, test = config.task.samples("valid", 0).size, config.task.samples("test", 0).size
-        assert config.valid_size >= max(valid or 0, test or 0)

@@ -1,4 +1,4 @@
-"""The recommender's task: losses, rankings, runs that go on, baselines, and the paper's rows."""
+"""The recommender's task: losses, rankings, runs that go on, baselines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from torch.nn import functional
 
 from real_data import needs_data
 from slimrnn import summary
-from slimrnn.tasks import find_row
 from slimrnn.tasks import recommend as recommend_file
 from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.tasks.recommend_model import RecommenderModel
@@ -117,7 +116,7 @@ def test_evaluations_rank_all_items_in_blocks(
     task = RecommendTask(file=file, split="temporal", leave_out_seen=leave_out_seen, negatives=3)
     made, batch = net(task).eval(), some(task, split)
     whole = task.run(made, batch)[0].scores
-    monkeypatch.setattr(recommend_file, "AT_A_TIME", 3 * ITEMS)
+    monkeypatch.setattr(recommend_file, "BLOCK_SIZE", 3 * ITEMS)
     in_blocks = task.run(made, batch)[0].scores
     output = made.scores(made(batch.inputs, None, batch.lengths)[0])
     for name, score in task.scores(output, batch).items():
@@ -254,28 +253,6 @@ def test_every_user_of_movielens_is_tested_once() -> None:
         ("train", "valid", "test"), 6_040
     )
     assert len(task.windows("test").targets()) == len(task.windows("valid").targets()) == 6_040
-
-
-@needs_data
-@pytest.mark.parametrize("net", ["gru", "factorized", "context-switching"])
-def test_nets_have_the_sizes_that_their_rows_state(net: str) -> None:
-    row = find_row(f"recommendation-{net}")
-    check(row.config)
-    found = summary(row.config.task.model(row.config.model))
-    assert row.note.startswith(f"{found.total:,} parameters; ")
-    items = 2 * 3_416 * 64 + 3_416
-    hidden, recurrent = row.config.model.hidden, 3 * 128 * 128
-    blocks = row.config.model.blocks or 1
-    assert recurrent == 3 * hidden * hidden // blocks == found.layers[0].recurrent
-    switch = 3 * 32 * (64 + 32) + 4 * 32 + 4 * (32 + 1) if net == "context-switching" else 0
-    assert found.total == items + hidden * 64 + recurrent + 3 * hidden * 64 // blocks + 4 * hidden + switch
-
-
-@pytest.mark.parametrize(("better", "worse"), [("factorized", "gru"), ("context-switching", "factorized")])
-def test_rows_have_to_beat_those_before_them(better: str, worse: str) -> None:
-    row, other = find_row(f"recommendation-{better}"), find_row(f"recommendation-{worse}")
-    assert row.compared_with == other.name
-    assert (row.score, row.direction, row.within) == (other.score, "at least", other.within)
 
 
 def test_one_evaluation_is_the_same_in_one_batch_and_in_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

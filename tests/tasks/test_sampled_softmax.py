@@ -18,7 +18,7 @@ ITEMS, WIDTH, POSITIONS = 7, 3, 10
 
 @pytest.fixture(params=[2**24, 14, 1], ids=["one block", "blocks of two rows", "row by row"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled_softmax, "AT_A_TIME", request.param)
+    monkeypatch.setattr(sampled_softmax, "BLOCK_SIZE", request.param)
 
 
 def problem() -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

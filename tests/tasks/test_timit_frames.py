@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 import torch
 from scoring import value
-from torch import nn
 
 from real_data import needs_data
-from slimrnn import summary
 from slimrnn.data import DataError, timit
 from slimrnn.data.phones import classes
-from slimrnn.tasks import TimitFramesTask, config_from_dict, config_to_dict, find_row
+from slimrnn.tasks import TimitFramesTask, config_to_dict
 from slimrnn.training import Batch, Config, ModelConfig
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import check
@@ -223,31 +221,3 @@ def test_the_sample_has_no_core_test_set() -> None:
 def test_bad_options_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TimitFramesTask(**options)  # type: ignore[arg-type]
-
-
-def net_of(name: str) -> nn.Module:
-    config = find_row(name).config
-    return config.task.model(config.model)
-
-
-@pytest.mark.parametrize(
-    ("name", "total", "recurrent"),
-    [("timit-rnn", 88_125, 256**2), ("timit-lstm", 87_229, 4 * 128**2), ("timit-kru", 89_733, 72)],
-)
-def test_rows_have_nets_of_one_size(name: str, total: int, recurrent: int) -> None:
-    """The dense ones have as many recurrent numbers, the KRU a 910th: the paper's three orders of magnitude."""
-    count = summary(net_of(name))
-    assert (count.total, count.layers[0].recurrent) == (total, recurrent)
-
-
-def test_rows_are_the_papers_on_the_whole_corpus_and_shorter_on_the_sample() -> None:
-    rows = {row.name: row for row in TimitFramesTask.papers()}
-    nets = ["rnn", "lstm", "kru"]
-    assert list(rows) == [*(f"timit-{net}" for net in nets), *(f"timit-sample-{net}" for net in nets)]
-    for name, row in rows.items():
-        updates, epoch = (2_000, 100) if "sample" in name else (88_720, 4_436)
-        assert (row.config.updates, row.config.eval_every, row.config.batch_size) == (updates, epoch, 1)
-        assert config_from_dict(config_to_dict(row.config)) == row.config
-        assert row.score == "accuracy"
-    assert rows["timit-kru"].criterion == "test accuracy ≥ that of timit-rnn"
-    assert rows["timit-sample-kru"].criterion == ""

@@ -18,7 +18,7 @@ from scoring import value
 
 from slimrnn.sequence import PADDING, Decoder, EncoderDecoder
 from slimrnn.tasks import TASKS, DatesTask, ReverseTask, SortDigitsTask, config_from_dict
-from slimrnn.tasks.dates import FORMS, READ, WRITE, decode, encode
+from slimrnn.tasks.dates import FORMATS, SOURCE_ALPHABET, TARGET_ALPHABET, decode, encode
 from slimrnn.tasks.transduction import TransductionTask
 from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, resume, train
 from slimrnn.training.checks import build_model, check
@@ -97,13 +97,16 @@ def test_no_multiset_of_symbols_is_in_two_splits() -> None:
 
 def test_dates_are_read_in_every_form_and_written_as_iso() -> None:
     task = DatesTask()
-    texts = [(decode(a, READ), decode(b, WRITE)) for a, b in rows(task.samples("train", 0).fetch(np.arange(500)))]
+    texts = [
+        (decode(a, SOURCE_ALPHABET), decode(b, TARGET_ALPHABET))
+        for a, b in rows(task.samples("train", 0).fetch(np.arange(500)))
+    ]
     for source, target in texts:
         date = datetime.date.fromisoformat(target)
         assert 1900 <= date.year <= 2099
-        assert source in [form(date) for form in FORMS]
+        assert source in [form(date) for form in FORMATS]
     day = datetime.date(1987, 3, 3)
-    assert [form(day) for form in FORMS] == [
+    assert [form(day) for form in FORMATS] == [
         "3 March 1987",
         "3rd of March, 1987",
         "the 3rd of March 1987",
@@ -118,22 +121,22 @@ def test_dates_are_read_in_every_form_and_written_as_iso() -> None:
         "1987/3/3",
     ]
     ordinals = [
-        FORMS[1](datetime.date(2000, 1, day)).split()[0] for day in (1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 30, 31)
+        FORMATS[1](datetime.date(2000, 1, day)).split()[0] for day in (1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 30, 31)
     ]
     assert ordinals == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "23rd", "30th", "31st"]
 
 
 def test_characters_are_known_or_refused() -> None:
-    assert decode(encode("3rd of May, 1987", READ), READ) == "3rd of May, 1987"
+    assert decode(encode("3rd of May, 1987", SOURCE_ALPHABET), SOURCE_ALPHABET) == "3rd of May, 1987"
     with pytest.raises(ValueError, match=r"expected characters of '.*', got 'ä'"):
-        encode("März", READ)
+        encode("März", SOURCE_ALPHABET)
 
 
 def test_no_form_means_two_dates() -> None:
     meant: dict[str, datetime.date] = {}
     for day in range(0, 73_049, 7):
         date = datetime.date(1900, 1, 1) + datetime.timedelta(day)
-        for form in FORMS:
+        for form in FORMATS:
             assert meant.setdefault(form(date), date) == date
 
 

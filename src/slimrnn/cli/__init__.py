@@ -20,7 +20,7 @@ GROUPS = {
         "eval": "score a run's net on the test sets",
         "compare": "put runs side by side: a table and a plot",
         "analyse": "show what a net remembers, and why: a report",
-        "reproduce": "repeat a paper's result, with a verdict",
+        "reproduce": "reproduce a paper's result, with a verdict",
         "sample": "let a net of characters write text",
         "recommend": "let a net say what a user takes next",
     },

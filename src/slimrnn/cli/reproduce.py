@@ -1,4 +1,4 @@
-"""`slimrnn reproduce`: a paper's result, with its settings and a verdict."""
+"""`slimrnn reproduce`: train with a paper's settings and compare with its result."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from slimrnn.cli.duration import Budget, seconds
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import number, table
-from slimrnn.cli.verdict import Verdict, judge, run_directory
-from slimrnn.tasks import find_row, paper_rows
+from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
 from slimrnn.training.config import plain
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
 from slimrnn.training.locking import is_locked
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.plots import describe_model, describe_task
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Result, Run
@@ -32,26 +30,26 @@ UNFINISHED = 3
 
 @dataclass(frozen=True)
 class Options:
-    """Repeat a paper's result with its settings, and say whether ours agrees.
+    """Reproduce a result of a paper with its settings, and say whether ours agrees.
 
-    Ends with 0 if it does, 1 if not and 3 if it is not finished; the same command then goes on."""
+    The exit code is 0 if it does, 1 if not and 3 if the run is unfinished; the same command then resumes it."""
 
     name: Positional[str] = ""
-    """row to repeat"""
+    """name of the row to reproduce"""
     list: bool = False
-    """show all rows and what their runs say"""
+    """list all rows and the verdicts on their runs"""
     budget: Budget = None
-    """stop in time, such as 90s, 10m or 1h30m"""
+    """time limit, such as 90s, 10m or 1h30m"""
     seed: int = 0
-    """of the initial weights and of the data"""
+    """random seed of the initial weights and of the data"""
     threads: int | None = None
-    """threads; by default torch's"""
+    """number of threads; default: torch's"""
     out: Path = Path("runs/reproduce")
-    """directory that holds the runs, one for each row and seed"""
+    """parent directory of the runs, one for each row and seed"""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Train what is left to train, and judge."""
+    """Train what is not finished yet, and print the verdict."""
     options = parse(Options(), arguments, "slimrnn reproduce")
     if options.list:
         print(listing(options.out, options.seed))
@@ -63,16 +61,16 @@ def run(arguments: Sequence[str]) -> int:
     budget, row = seconds(options.budget), find_row(options.name)
     deadline = None if budget is None else time.monotonic() + budget
     command = shlex.join(["slimrnn", "reproduce", *arguments])
-    for each in (find_row(row.compared_with), row) if row.compared_with else (row,):
+    for current in (find_row(row.compared_with), row) if row.compared_with else (row,):
         try:
-            result = _train(each, options, command, deadline)
+            result = _train(current, options, command, deadline)
         except TrainingDiverged as error:
             print(f"\nfailed  {error}")
             return EXIT_CODES["failed"]
         if result.ended == "interrupted":
             return 130
-        if result.ended == "budget" and each is not row:
-            print(f"\n{each.name} comes first and is unfinished; the same command goes on")
+        if result.ended == "budget" and current is not row:
+            print(f"\n{current.name} comes first and is unfinished; the same command resumes it")
             return UNFINISHED
     verdict = judge(options.out, row, options.seed)
     print(f"\n{_report(row, verdict, Run(result.directory), result)}")
@@ -80,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def listing(runs: Path, seed: int) -> str:
-    """All rows by paper, with their states."""
+    """All rows by paper, with their verdicts."""
     lines: list[str] = []
     rows = sorted(paper_rows().values(), key=lambda row: row.paper.split()[0].lower())
     width, claim = max(len(row.name) for row in rows), max(len(row.claim) for row in rows)
@@ -92,14 +90,14 @@ def listing(runs: Path, seed: int) -> str:
 
 
 def _train(row: PaperRow, options: Options, command: str, deadline: float | None) -> Result:
-    """Begin the run of a row or go on with it; one that is complete only gives its result."""
+    """Start or resume the run of a row; a complete one only returns its result."""
     from slimrnn.training.run import resume, train
 
     directory = run_directory(options.out, row, options.seed)
     config = replace(row.config, seed=options.seed, threads=options.threads, out=directory)
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
     if is_locked(directory):
-        raise UsageError(f"expected a run that nobody works on, got {directory}, which another process is training")
+        raise UsageError(f"expected a run that is not in use, got {directory}, which another process is training")
     print(f"{row.name}: {describe_model(plain(config.model))}")
     print(f"{describe_task(plain(config.task))}, up to {config.updates:,} updates")
     print(f"{row.paper}: {row.claim}")
@@ -110,7 +108,7 @@ def _train(row: PaperRow, options: Options, command: str, deadline: float | None
 
 
 def _report(row: PaperRow, verdict: Verdict, run: Run, result: Result) -> str:
-    """The authors' curve beside ours, then ours, the paper's, and the verdict."""
+    """The authors' learning curve next to ours, our result, the paper's, and the verdict."""
     lines = []
     if row.curve:
         scores = dict(zip(run.curve["update"], run.curve[f"{row.split}/{row.score}"], strict=True))
@@ -125,7 +123,7 @@ def _report(row: PaperRow, verdict: Verdict, run: Run, result: Result) -> str:
         case "failed":
             lines.append(f"failed  {row.criterion} not met in {result.updates:,} updates")
         case "measured":
-            lines.append("no verdict: there is no number to hold it against")
+            lines.append("no verdict: the row has no criterion")
         case _:
-            lines.append(f"unfinished at update {verdict.update:,} of {row.within:,}; the same command goes on")
+            lines.append(f"unfinished at update {verdict.update:,} of {row.within:,}; the same command resumes it")
     return "\n".join(lines)

@@ -57,7 +57,7 @@ class RecurrentLayer(nn.Module):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        self.backend = resolve_backend(backend)
+        self.backend = backend
         hidden, field = cell.hidden_size, cell.complex
         square = structure or Dense()
         options: dict[str, Any] = {"complex": field, "weight_norm": weight_norm, "dtype": dtype, "device": device}
@@ -77,8 +77,17 @@ class RecurrentLayer(nn.Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        if native_library() is None:  # it was pickled where there was one
-            self.backend = "reference"
+        wanted = self._wanted_backend  # what it stands for may differ here
+        self.backend = "auto" if wanted == "native" and native_library() is None else wanted
+
+    @property
+    def backend(self) -> str:
+        """ "native" or "reference"; "auto" may be set as well."""
+        return self._backend
+
+    @backend.setter
+    def backend(self, wanted: str) -> None:
+        self._backend, self._wanted_backend = resolve_backend(wanted), wanted
 
     @property
     def transitions(self) -> list[Transition]:
@@ -191,6 +200,8 @@ class RecurrentLayer(nn.Module):
         """Over inputs, or over their products."""
         given = wx_TBGH if x_TBI is None else x_TBI
         assert given is not None
+        if self.backend == "native":
+            native.tell_of_half_precision(given)
         if self.backend == "native" and native.can_serve(given.real if given.is_complex() else given):
             program = native_program(self)
             if program is not None:
@@ -205,6 +216,8 @@ class RecurrentLayer(nn.Module):
 
     def step(self, x_BI: Tensor, state: State) -> State:
         """One time step."""
+        if self.backend == "native":
+            native.tell_of_half_precision(x_BI)
         wx, width = self.input_product(x_BI), self.cell.hidden_size
         if self.skipped is not None:
             wx = wx + self.skipped.matvec(delays.oldest(state[0], width))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -24,8 +24,7 @@ from slimrnn.layers._inputs import check_input, check_lengths, check_options, ch
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.options import DEFAULTS, check_delays, check_leak
 from slimrnn.layers.recurrent_layer import RecurrentLayer
-from slimrnn.layers.streaming import find_stream
-from slimrnn.ops import resolve_backend
+from slimrnn.layers.streaming import current_stream, find_stream
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -104,7 +103,7 @@ class RecurrentStack(nn.Module):
         self.weight_norm, self.max_row_norm = weight_norm, max_row_norm
         self.transition_depth, self.leak, self.skip = transition_depth, check_leak(leak), skip
         self.delays = check_delays(delays, skip, hidden_size, checkpoint_every)
-        self.checkpoint_every, self.backend = checkpoint_every, resolve_backend(backend)
+        self.checkpoint_every = checkpoint_every
         self.layers = nn.ModuleList()
         units = hidden_size // len(self.delays)
         leaks = [None for _ in self.delays] if self.leak is None else self.leak.split(len(self.delays), hidden_size)
@@ -165,6 +164,17 @@ class RecurrentStack(nn.Module):
         """The layers, in the order of torch's states; with several delays, the groups of each one after the other."""
         found = (self._at(k) for k in range(len(self.layers)))
         return [core for layer in found for core in (layer.cores if isinstance(layer, LayerGroup) else [layer])]
+
+    @property
+    def backend(self) -> str:
+        """The layers' backend, "native" or "reference"; setting it, also to "auto", sets that of all of them."""
+        found = {core.backend for core in self.cores}
+        return found.pop() if len(found) == 1 else "mixed"
+
+    @backend.setter
+    def backend(self, backend: str) -> None:
+        for core in self.cores:
+            core.backend = backend
 
     def layer(self, index: int) -> RecurrentLayer:
         """Layer number depth · directions + direction, as torch numbers its states."""
@@ -242,7 +252,10 @@ class RecurrentStack(nn.Module):
     # --- step by step -----------------------------------------------------------------------------------
 
     def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
-        """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I)."""
+        """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I).
+
+        Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
+        were changed; `fixed_weights` saves that."""
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
         if self.training and self.recurrent_dropout:
@@ -265,6 +278,19 @@ class RecurrentStack(nn.Module):
                 output = side_by_side(layer.shown(states[depth]))
                 x = output + x if self.residual and depth else output
         return (x if batched else x.squeeze(0)), self._join(states, batched)
+
+    @contextlib.contextmanager
+    def fixed_weights(self) -> Iterator[None]:
+        """`with rnn.fixed_weights():` is your promise that no weight and no attribute changes inside.
+
+        There `step` does not look for changes, which is faster, and does not see any."""
+        with torch.no_grad():
+            stream = current_stream(self)
+        stream.fixed += 1
+        try:
+            yield
+        finally:
+            stream.fixed -= 1
 
     def initial_state(self, batch: int | None = None) -> States:
         """The state before the first step, as `hx` and `step` take it; without `batch`, for unbatched input."""

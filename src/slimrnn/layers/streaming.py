@@ -1,4 +1,4 @@
-"""The lean path of `step`: native, without autograd, with packed weights that are renewed when a parameter changes."""
+"""The lean path of `step`: native, without autograd, with packed weights that are renewed when anything changes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from slimrnn._fields import field_dtype
+from slimrnn.layers.fingerprint import Fingerprint
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
@@ -20,50 +20,26 @@ if TYPE_CHECKING:
     from slimrnn.layers.stack import RecurrentStack, States
 
 
-_optimizer_steps = 0  # of any optimizer: the fused ones change parameters without raising their version
-
-
-def _count(*_: object) -> None:
-    global _optimizer_steps
-    _optimizer_steps += 1
-
-
-register_optimizer_step_post_hook(_count)
-
-
 class Stream:
     """A stack's layers, packed for single steps, and what they were made from. Written for speed: see `step`."""
 
     def __init__(self, stack: RecurrentStack) -> None:
+        self.made_from = Fingerprint(stack)  # before packing: a write in between is then seen
+        self.fixed = 0  # promises that nothing changes, see RecurrentStack.fixed_weights
         layers = stack.cores
         self.steppers = [_stepper(layer) for layer in layers]
+        self.serves = None not in self.steppers and len(layers) == len(stack.layers)  # no groups side by side
         self.input_size, self.residual = stack.input_size, stack.residual
         self.dtype = next(stack.parameters()).dtype
         self.state_dtype = field_dtype(self.dtype, stack.cell.complex)
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
         self.shapes: dict[torch.Size, Shapes | None] = {}
-        modules = list(stack.modules())
-        self.serves = None not in self.steppers and len(layers) == len(stack.layers)  # no groups side by side
-        if any(p.is_inference() for p in (*stack.parameters(), *stack.buffers())):  # their changes leave no trace
-            self.serves, modules = False, []
-        held = [table for m in modules for table in (m._parameters, m._buffers)]  # a fixed leak is a buffer
-        tables = [(table, name, p) for table in held for name, p in table.items()]
-        self.parameters = [(t, name, p, p.data_ptr, p.data_ptr(), p._version) for t, name, p in tables if p is not None]
-        self.optimizer_steps = _optimizer_steps
-        self.absent = [(t, name) for t, name, p in tables if p is None]
-        self.children = [(m._modules, name, child) for m in modules for name, child in m._modules.items()]
 
     def is_current(self) -> bool:
-        """Whether every parameter is still the one that was packed, and unchanged."""
-        if self.optimizer_steps != _optimizer_steps:
-            return False
-        for table, name, p, find_pointer, pointer, version in self.parameters:
-            if table.get(name) is not p or p._version != version or find_pointer() != pointer:
-                return False
-        for children, name, child in self.children:
-            if children.get(name) is not child:
-                return False
-        return all(table.get(name) is None for table, name in self.absent) if self.absent else True
+        """Whether the stack still is what was packed, or that has been promised."""
+        if self.fixed:
+            return True
+        return self.made_from.has_same_parts() and (not self.serves or self.made_from.has_same_contents())
 
     def step(self, x: Tensor, state: States) -> tuple[Tensor, States] | None:
         """As the stack's step; None for input that it does not fit, which the ordinary step will explain.
@@ -71,7 +47,7 @@ class Stream:
         The checks are those of the ordinary step, each in its cheapest form; all that follows from the shape of x is
         looked up by it."""
         parts: Any = (state,) if self.states == 1 else state
-        if type(x) is not Tensor or x.dtype is not self.dtype or not x.is_cpu or not _plain(x):
+        if type(x) is not Tensor or x.dtype is not self.dtype or not x.is_cpu or _is_lazy(x):
             return None
         shape = x.shape
         known = self.shapes.get(shape) or self._learn(shape)
@@ -80,8 +56,9 @@ class Stream:
         for part in parts:
             if type(part) is not Tensor or part.shape != known.state or part.dtype is not self.state_dtype:
                 return None
-            if not part.is_cpu or not _plain(part):
+            if not part.is_cpu or _is_lazy(part):
                 return None
+        x, parts = x.contiguous(), [part.contiguous() for part in parts]  # such as x[:, t] of a batch-first batch
         after = tuple([torch.empty_like(part) for part in parts])
         for depth, stepper in enumerate(self.steppers):
             assert stepper is not None
@@ -112,19 +89,23 @@ class Shapes(NamedTuple):
 
 def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or stack.backend != "native" or transformed():
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or transformed():
         return None
-    if stack.dropout and stack.training:
-        return None
+    return None if stack.dropout and stack.training else current_stream(stack)
+
+
+def current_stream(stack: RecurrentStack) -> Stream:
+    """The stack's stream, renewed where needed."""
     stream: Stream | None = stack.__dict__.get("_stream")
     if stream is None or not stream.is_current():
+        stack.__dict__["_stream"] = None  # an entry while it is made, as there will be then
         stream = stack.__dict__["_stream"] = Stream(stack)
     return stream
 
 
-def _plain(t: Tensor) -> bool:
-    """Whether the memory holds the numbers as they are."""
-    return t.is_contiguous() and not t.is_conj() and not t.is_neg()
+def _is_lazy(t: Tensor) -> bool:
+    """Whether the memory holds the numbers before a conjugation or a change of sign."""
+    return t.is_conj() or t.is_neg()
 
 
 def _stepper(layer: RecurrentLayer) -> Stepper | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import slimrnn
 
-ABI = 4
+ABI = 5
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
 
 
@@ -116,6 +116,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "backward": ([POINTER(ScanStruct)], c_int32),
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
+        "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),
         "step": ([c_void_p, c_int64, *(c_void_p,) * 6], c_int32),
     }
     for name, (arguments, result) in signatures.items():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -10,6 +13,8 @@ from slimrnn.ops.calls import DTYPES, Inputs
 from slimrnn.ops.eager import EagerScan, can_bypass_dispatcher
 from slimrnn.ops.operators import Definition, calling, run_forward, transformed
 from slimrnn.ops.terms import Program
+
+HALF = (torch.float16, torch.bfloat16)
 
 
 def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -64,3 +69,19 @@ def can_serve(x: Tensor) -> bool:
     if x.device.type != "cpu" or x.dtype not in DTYPES or not x.numel():
         return False
     return torch.compiler.is_compiling() or not transformed()
+
+
+def tell_of_half_precision(x: Tensor) -> None:
+    """Say once that a layer of half precision runs in plain torch."""
+    if x.dtype in HALF and x.device.type == "cpu" and not torch.compiler.is_compiling():
+        _tell_once(x.dtype)
+
+
+@cache
+def _tell_once(dtype: torch.dtype) -> None:
+    warnings.warn(
+        f"a layer in {dtype} runs in plain torch on a CPU, many times slower than in float32: keep it in float32, with "
+        "torch.autocast around it for the rest of the model",
+        RuntimeWarning,
+        stacklevel=2,
+    )

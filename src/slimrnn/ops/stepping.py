@@ -21,6 +21,7 @@ class Stepper:
         _, hidden, input_size = u.shape
         self.states = 2 if program.plan.cell == "lstm" else 1
         state = (u.new_empty(1, hidden),) * self.states
+        bias = None if bias is None else bias.clone()  # is not packed
         inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
         self.call = Call(inputs, 1)
         self.bytes = hidden * u.element_size()

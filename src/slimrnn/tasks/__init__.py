@@ -1,7 +1,8 @@
-"""The papers' tasks: data, loss, scores, baselines and settings; no training code."""
+"""Tasks: data, loss, scores and baselines; no training code, no settings of papers."""
 
 from __future__ import annotations
 
+from slimrnn._moved import moved
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.configs import config_from_dict, config_to_dict
@@ -13,7 +14,7 @@ from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.recommend import RecommendTask
-from slimrnn.tasks.registry import TASKS, find_row, find_task, paper_rows
+from slimrnn.tasks.registry import TASKS, find_task
 from slimrnn.tasks.reverse import ReverseTask
 from slimrnn.tasks.sort_digits import SortDigitsTask
 from slimrnn.tasks.timit_frames import TimitFramesTask
@@ -38,8 +39,8 @@ __all__ = [
     "average",
     "config_from_dict",
     "config_to_dict",
-    "find_row",
     "find_task",
     "load_run",
-    "paper_rows",
 ]
+
+__getattr__ = moved(__name__, {"find_row": "slimrnn.papers", "paper_rows": "slimrnn.papers"})

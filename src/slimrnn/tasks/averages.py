@@ -1,4 +1,4 @@
-"""Scores as sums and weights.
+"""Weighted means of scores, kept as a sum and a weight.
 
 Shape suffixes: T time, B sequences, O outputs.
 """
@@ -11,7 +11,7 @@ from slimrnn.training.task import Score
 
 
 def average(values: Tensor, weights: Tensor | None = None) -> Score:
-    """The mean of values (T, B), (B), (T, B, O) or (B, O) with weights (T, B) or (B): an output counts as its step."""
+    """The mean of values (T, B), (B), (T, B, O) or (B, O) with weights (T, B) or (B), the same for all O outputs."""
     if weights is None:
         return Score(values.sum(), float(values.numel()))
     weights = weights.to(values.dtype)

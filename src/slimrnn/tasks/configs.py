@@ -1,4 +1,4 @@
-"""Configurations as plain dicts, for JSON and YAML."""
+"""Convert configurations to plain dicts, for JSON and YAML, and back."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _IN_WORDS = {int: "an int", float: "a number", bool: "true or false", str: "a te
 
 
 def config_to_dict(config: Config) -> dict[str, Any]:
-    """All settings in numbers, texts, lists and dicts; a task is its name and its options."""
+    """All settings as numbers, strings, lists and dicts; a task becomes its name and its options."""
     values: dict[str, Any] = plain(config)
     return values
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:
-    """The opposite. What is left out has the task's default; unknown options and wrong types are refused."""
+    """The inverse. Missing settings take the task's defaults; unknown options and wrong types raise a ConfigError."""
     config: Config = _build(Config, _filled(values), "")
     return config
 
 
 def _filled(values: object) -> object:
-    """With the defaults of the task that is named, also inside the model's and the optimizer's settings."""
+    """Add the task's defaults, also inside the model's and the optimizer's settings."""
     if not isinstance(values, Mapping) or "task" not in values:
         return values
     filled = plain(_read_task(values["task"], "task").default_config())
@@ -44,7 +44,7 @@ def _filled(values: object) -> object:
 
 
 def _build(cls: type[Any], values: object, where: str) -> Any:
-    """A dataclass from a dict; `where` is the path of the dict in the whole, as messages show it."""
+    """A dataclass from a dict; `where` is the path to the dict, for error messages."""
     if not isinstance(values, Mapping):
         raise ConfigError(f"expected {where or 'a configuration'} to be a dict, got {values!r}")
     known: dict[str, Field[Any]] = {field.name: field for field in fields(cls)}
@@ -65,7 +65,7 @@ def _build(cls: type[Any], values: object, where: str) -> Any:
 
 
 def _read(kind: Any, value: object, where: str) -> Any:
-    """`value` as the type says, or a message."""
+    """Convert `value` to the annotated type `kind`, or raise a ConfigError."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Task:
         return _read_task(value, where)
@@ -103,7 +103,7 @@ def _read_scalar(kind: type[Any], value: object, where: str) -> Any:
 
 
 def _number(text: str) -> float | str:
-    """A number where the text is one: YAML takes 1e-3 for a text."""
+    """Parse a number if possible: YAML reads 1e-3 as a string."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Dates: from how people write them to ISO 8601."""
+"""Dates: from everyday formats to ISO 8601."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from functools import lru_cache
 
 from slimrnn.tasks.transduction import Pair, TransductionTask
 from slimrnn.training import random
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.task import Indices
 
-READ = " ,./-" + string.digits + string.ascii_letters
-WRITE = string.digits + "-"
+SOURCE_ALPHABET = " ,./-" + string.digits + string.ascii_letters
+TARGET_ALPHABET = string.digits + "-"
 FIRST = datetime.date(1900, 1, 1)
 DAYS = (datetime.date(2100, 1, 1) - FIRST).days
 SHARES = {"train": (0, DAYS * 8 // 10), "valid": (DAYS * 8 // 10, DAYS * 9 // 10), "test": (DAYS * 9 // 10, DAYS)}
@@ -48,7 +47,7 @@ def _weekday(date: datetime.date) -> str:
     return WEEKDAYS[date.weekday()]
 
 
-FORMS: tuple[Callable[[datetime.date], str], ...] = (
+FORMATS: tuple[Callable[[datetime.date], str], ...] = (
     lambda d: f"{d.day} {_month(d)} {d.year}",
     lambda d: f"{_ordinal(d.day)} of {_month(d)}, {d.year}",
     lambda d: f"the {_ordinal(d.day)} of {_month(d)} {d.year}",
@@ -69,45 +68,36 @@ class DatesTask(TransductionTask):
     """Write dates such as "3rd of March, 1987" as 1987-03-03, character by character."""
 
     name = "dates"
+    default_updates = 2500
 
     @property
     def input_size(self) -> int:
-        return len(READ)
+        return len(SOURCE_ALPHABET)
 
     @property
     def output_size(self) -> int:
-        return len(WRITE)
+        return len(TARGET_ALPHABET)
 
     @property
     def longest(self) -> int:
         return len("1987-03-03")
 
     def texts(self, split: str, key: int, indices: Indices) -> list[tuple[str, str]]:
-        """The days of 1900 to 2099 are shared out to the splits, so that those of the test set are new in any form.
-        Where both are numbers the day comes before the month, unless the year is first."""
+        """Each day from 1900 to 2099 belongs to one split, so the dates of the test set were never seen in any format.
+        In formats with digits only, the day comes before the month, unless the year is first."""
         low, high = SHARES[split]
         places = random.integers(random.key(key, "days"), indices, 1, low, high)[:, 0]
-        forms = random.integers(random.key(key, "forms"), indices, 1, 0, len(FORMS))[:, 0]
+        formats = random.integers(random.key(key, "forms"), indices, 1, 0, len(FORMATS))[:, 0]
         dates = [FIRST + datetime.timedelta(int(day)) for day in _days()[places]]
-        return [(FORMS[form](date), date.isoformat()) for date, form in zip(dates, forms.tolist(), strict=True)]
+        return [(FORMATS[k](date), date.isoformat()) for date, k in zip(dates, formats.tolist(), strict=True)]
 
     def pairs(self, split: str, key: int, indices: Indices) -> list[Pair]:
-        return [(encode(source, READ), encode(target, WRITE)) for source, target in self.texts(split, key, indices)]
-
-    def default_config(self) -> Config:
-        return Config(
-            self,
-            ModelConfig("gru", 128),
-            OptimConfig(lr=2e-3, clip_norm=1.0, schedule="cosine"),
-            updates=2500,
-            batch_size=64,
-            eval_every=250,
-            stop_at=1.0,
-        )
+        texts = self.texts(split, key, indices)
+        return [(encode(source, SOURCE_ALPHABET), encode(target, TARGET_ALPHABET)) for source, target in texts]
 
 
 def encode(text: str, alphabet: str) -> list[int]:
-    """The numbers of the characters."""
+    """Characters to their indices in the alphabet."""
     for character in text:
         if character not in alphabet:
             raise ValueError(f"expected characters of {alphabet!r}, got {character!r}")
@@ -115,11 +105,11 @@ def encode(text: str, alphabet: str) -> list[int]:
 
 
 def decode(symbols: list[int], alphabet: str) -> str:
-    """The characters of the numbers."""
+    """Indices to characters."""
     return "".join(alphabet[symbol] for symbol in symbols)
 
 
 @lru_cache(maxsize=1)
 def _days() -> Indices:
-    """All days in a random order, the same for every seed."""
+    """All days in random order, the same for every seed."""
     return random.permutation(random.key(0, "days"), DAYS)

@@ -1,4 +1,4 @@
-"""Tasks whose sequences are made from random numbers."""
+"""Tasks with generated sequences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slimrnn.training.task import Batch, Indices, Samples, Task
 
 @dataclass(frozen=True)
 class GeneratedTask(Task):
-    """A subclass says how to make the sequences of given numbers; every split has random numbers of its own."""
+    """Base of tasks with generated data: a subclass defines `generate`; every split has random numbers of its own."""
 
     def samples(self, split: str, seed: int) -> Samples:
         check_choice("split", split, ["train", "valid", *self.test_sets])
@@ -20,12 +20,13 @@ class GeneratedTask(Task):
 
     @abstractmethod
     def generate(self, split: str, key: int, indices: Indices) -> Batch:
-        """The sequences of these numbers, drawn under `key`: `random.key(key, "what")` is for what is drawn."""
+        """The sequences with these indices. Draw with `slimrnn.training.random` and keys made from `key`, such as
+        `random.key(key, "bits")`, so that a sequence depends on its index only."""
 
 
 @dataclass(frozen=True)
 class _Samples:
-    """There is no end of them."""
+    """An unlimited number of sequences."""
 
     task: GeneratedTask
     split: str

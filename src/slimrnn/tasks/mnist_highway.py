@@ -1,6 +1,6 @@
 """MNIST as vectors of 784 pixels, for highway layers (low-rank paper A.1).
 
-Nothing tells which pixels are neighbours. Shape suffixes: B images, O classes.
+The net does not know which pixels are neighbours. Shape suffixes: B images, O classes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from torch.nn import functional
 from slimrnn._checks import check_choice, check_number, check_probability
 from slimrnn.data.mnist import CLASSES, SIDE, load_mnist_split
 from slimrnn.tasks.averages import average
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
+from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 PIXELS = SIDE * SIDE
@@ -25,18 +24,18 @@ PIXELS = SIDE * SIDE
 
 @dataclass(frozen=True)
 class MnistHighwayTask(Task):
-    """Tell handwritten digits from all their pixels at once, by highway layers."""
+    """Classify handwritten digits from all pixels at once, by highway layers."""
 
     batch_norm: bool = True
-    """normalise what the matrices give, but for the read-out"""
+    """batch normalisation after every matrix but the read-out"""
     transform_bias: float = -1.0
-    """initial bias of the gates; negative: a layer begins by carrying its input on"""
+    """initial bias of the transform gates; negative: layers start close to the identity"""
     input_dropout: float = 0.0
-    """of pixels"""
+    """dropout rate of the pixels"""
     output_dropout: float = 0.0
-    """of what the read-out reads"""
+    """dropout rate before the read-out"""
     l2: float = 1e-3
-    """times the sum of squares of the read-out's matrix, added to the training loss"""
+    """weight decay of the read-out's matrix: l2 times its sum of squares is added to the training loss"""
 
     name = "mnist-highway"
     every_step = False
@@ -59,7 +58,7 @@ class MnistHighwayTask(Task):
         return {"guessing": 4 * (1 - 1 / CLASSES)}
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Images in the order of the files; the seed makes no difference."""
+        """Images in the order of the files, for any seed."""
         check_choice("split", split, ["train", "valid", *self.test_sets])
         return _Samples(split, len(load_mnist_split(split)[0]))
 
@@ -71,7 +70,7 @@ class MnistHighwayTask(Task):
         return {"loss": average(losses, batch.weights), "accuracy": average(correct, batch.weights)}
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
-        """With the L2 cost of the read-out's matrix in training."""
+        """Adds the L2 penalty in training."""
         outcome, state = super().run(model, batch, state)
         if not (model.training and self.l2):
             return outcome, state
@@ -110,14 +109,10 @@ class MnistHighwayTask(Task):
             output_dropout=self.output_dropout,
         )
 
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return (_low_rank_paper("lr", "low-rank", 98.83), _low_rank_paper("lrd", "low-rank+diagonal", 98.64))
-
 
 @dataclass(frozen=True)
 class _Samples:
-    """Holds no images, so that it is quick to send to a worker."""
+    """Holds no images, so it is cheap to send to a worker process."""
 
     split: str
     size: int
@@ -126,39 +121,3 @@ class _Samples:
         images, labels = load_mnist_split(self.split)
         pixels = np.divide(images[indices].reshape(-1, PIXELS), np.float32(255), dtype=np.float32)
         return Batch(torch.from_numpy(pixels)[None], torch.from_numpy(labels[indices].astype(np.int64)))
-
-
-_EPOCH = 550  # updates: 55,000 images in batches of 100
-_EPOCHS = 67  # as many as the authors' log of the low-rank net has
-_LOGS = {  # test accuracies after every ten epochs in the authors' logs
-    "lr": (0.9818, 0.9843, 0.9857, 0.9877, 0.9879, 0.9878),
-    "lrd": (0.9822, 0.9857, 0.9862, 0.9867, 0.9864),
-}
-_PARAMETERS = {"lr": 6_078_474, "lrd": 6_088_714}
-
-
-def _low_rank_paper(net: str, structure: str, percent: float) -> PaperRow:
-    """A.1, and what the authors' code adds: the rates of dropout, Glorot's initial matrices, the length of training."""
-    config = Config(
-        MnistHighwayTask(input_dropout=0.2, output_dropout=0.5),
-        ModelConfig("highway", 1024, structure, rank=256, layers=5, nonlinearity="relu", dropout=0.3),
-        OptimConfig("adam", lr=3e-3, clip_norm=1.0, schedule="plateau", schedule_patience=3, schedule_factor=0.5),
-        updates=_EPOCHS * _EPOCH,
-        batch_size=100,
-        valid_size=10_000,  # all 5,000 images, and on the way all 10,000 of the test set
-        eval_every=_EPOCH,
-        checkpoint_every=_EPOCH,
-    )
-    return PaperRow(
-        f"highway-mnist-{net}",
-        "low-rank A.1",
-        f"test accuracy {percent} %",
-        config,
-        score="accuracy",
-        bound=round(percent / 100, 6),
-        direction="at least",
-        curve=tuple((10 * (k + 1) * _EPOCH, accuracy) for k, accuracy in enumerate(_LOGS[net])),
-        note=f"{_PARAMETERS[net]:,} parameters, as the authors' code has (the paper gives no count); clipping is ours;"
-        " that code trains on 50,000 images and goes back to the best net whenever it halves the rate; its log is set"
-        " beside ours by epochs",
-    )

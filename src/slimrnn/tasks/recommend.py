@@ -1,6 +1,6 @@
-"""Recommendation: what a user takes next (factorized paper §3.3).
+"""Recommendation: predict the next item of a user (factorized paper §3.3).
 
-Shape suffixes: T time, B sequences, P positions that count, V items, E width of the embeddings.
+Shape suffixes: T time, B sequences, P scored positions, V items, E width of the embeddings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from slimrnn.data.interactions import Columns, Interactions, read_interactions
 from slimrnn.data.movielens import read_movielens, read_titles
 from slimrnn.tasks.recommend_baselines import baseline_scores
 from slimrnn.tasks.recommend_model import RecommenderModel
-from slimrnn.tasks.recommend_papers import paper_rows
 from slimrnn.tasks.recommend_splits import (
     GAPS,
     SPLITS,
@@ -33,53 +32,52 @@ from slimrnn.tasks.recommend_splits import (
     without_seen,
 )
 from slimrnn.tasks.recommendation_metrics import ranking_scores, ranks_of
-from slimrnn.tasks.sampled_softmax import AT_A_TIME, Sampler, log_uniform, softmax_loss, unigram
+from slimrnn.tasks.sampled_softmax import BLOCK_SIZE, Sampler, log_uniform, softmax_loss, unigram
 from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Batch, Outcome, Samples, Score, Task
 
 
 @dataclass(frozen=True)
 class RecommendTask(Task):
-    """Predict what a user takes next, on MovieLens or any log of events."""
+    """Recommend the next item to a user, on MovieLens or any log of events."""
 
     data: Literal["ml-1m-sequences", "ml-1m", "ml-latest-small"] = "ml-1m-sequences"
-    """a log of MovieLens"""
+    """MovieLens data set"""
     file: Path | None = None
-    """a log of your own instead: .csv, .tsv, .parquet, or .txt and .dat as MovieLens has them"""
+    """your own log instead: .csv, .tsv, .parquet, or .txt and .dat in the format of MovieLens"""
     user_column: str | None = None
-    """file: by default user, user_id or userId"""
+    """file: default user, user_id or userId"""
     item_column: str | None = None
-    """file: by default item, item_id, itemId or movieId"""
+    """file: default item, item_id, itemId or movieId"""
     time_column: str | None = None
-    """file: by default timestamp or time; in seconds, or dates"""
+    """file: default timestamp or time; seconds or dates"""
     page_column: str | None = None
-    """file: of the page or another context of an event, which the net then reads too; by default none"""
+    """file: page or other context of an event, an additional input of the net; default none"""
     in_order: bool = False
-    """file: there are no times, and rows are in time order"""
+    """file: without times, the rows are in time order"""
     skip_incomplete: bool = False
-    """file: leave out rows with a value missing, instead of refusing them"""
+    """file: skip rows with missing values, instead of raising an error"""
     split: Literal["leave-one-out", "temporal"] = "leave-one-out"
-    """what is to be predicted in the test: the last event of each user, or all events of the last slice of time"""
+    """test events: the last one of each user, or all in the last slice of time"""
     test_share: float = 0.1
-    """temporal: of the events"""
+    """temporal: share of the events"""
     valid_share: float = 0.1
-    """temporal: of the events, just before the test"""
+    """temporal: share of the events, just before the test events"""
     max_length: int = 500
-    """events of a user that the net reads, the last ones"""
+    """truncate histories to the last max_length events"""
     time_gaps: bool = True
-    """where the data has times, the net reads how long ago the event before was"""
+    """if the data has times, the time since the previous event is an input too"""
     embedding: int = 64
-    """width of the embeddings of items, pages and time gaps, which are added"""
+    """size of the embeddings of items, pages and time gaps, which are summed"""
     tied: bool = False
-    """one embedding of the items for input and output"""
+    """tie the input and output embeddings of the items"""
     negatives: int = 20_000
-    """items drawn in each update, to hold the right ones against; 0, or as many as there are: all of them"""
+    """sampled softmax: negative items per update; 0, or the number of items or more: the full softmax"""
     drawn_from: Literal["unigram", "log-uniform"] = "unigram"
-    """negatives: in proportion to how often they occur, or by Zipf's law on their ranks"""
+    """distribution of the negatives: item frequency, or Zipf's law on the frequency ranks"""
     leave_out_seen: bool = False
-    """in evaluations, do not rank what the user took before"""
+    """in evaluations, leave items of the user's history out of the ranking"""
 
     name = "recommend"
     every_step = True
@@ -115,11 +113,11 @@ class RecommendTask(Task):
 
     @property
     def titles(self) -> dict[str, str]:
-        """Of items, by their ids, where the data has them."""
+        """Titles by item id, if the data has them."""
         return read_titles(self.data) if self.file is None else {}
 
     def windows(self, split: str) -> Windows:
-        """The sequences of a split, as places in the log."""
+        """The sequences of a split, as positions in the log."""
         check_choice("split", split, SPLITS)
         log = self.log
         if self.split == "temporal" and log.times is None:
@@ -128,7 +126,7 @@ class RecommendTask(Task):
         return _windows(log, self.split, self.max_length, self.valid_share, self.test_share)[split]
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Users in the order of their ids; the seed makes no difference."""
+        """Users in the order of their ids, for any seed."""
         return Histories(self.log, self.windows(split), gaps_of(self.log) if self.time_gaps else None)
 
     @property
@@ -154,27 +152,27 @@ class RecommendTask(Task):
         return RecommenderModel(sizes, self.embedding, config, self.tied, log.catalogue)
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
-        """Updates follow the sampled softmax; evaluations rank all items, some positions at a time."""
+        """Updates use the sampled softmax; evaluations rank all items, in blocks of positions."""
         assert isinstance(model, RecommenderModel)
         hidden_TBE, state = model(batch.inputs, state, batch.lengths)
-        counts = torch.ones_like(batch.targets, dtype=torch.bool) if batch.weights is None else batch.weights > 0
-        rows_PE, targets_P = hidden_TBE[counts], batch.targets[counts]
-        weights_P = rows_PE.new_ones(len(rows_PE)) if batch.weights is None else batch.weights[counts].to(rows_PE)
+        is_scored = torch.ones_like(batch.targets, dtype=torch.bool) if batch.weights is None else batch.weights > 0
+        rows_PE, targets_P = hidden_TBE[is_scored], batch.targets[is_scored]
+        weights_P = rows_PE.new_ones(len(rows_PE)) if batch.weights is None else batch.weights[is_scored].to(rows_PE)
         if model.training:
             candidates = self._sampler.draw() if self.is_sampled else None
             matrix_VE, bias_V = model.output_embedding
             loss = softmax_loss(rows_PE, targets_P, weights_P, matrix_VE, bias_V, candidates)
             return Outcome({"loss": Score(loss, weights_P.sum())}), state
         totals: dict[str, Score] = {}
-        events_P = batch.inputs[..., -1][counts]
-        for part in _parts(len(rows_PE), self.output_size):
-            scores = model.scores(rows_PE[part])
-            found = self._ranked(scores, targets_P[part], weights_P[part], events_P[part])
-            totals = {name: _plus(totals.get(name), score) for name, score in found.items()}
+        events_P = batch.inputs[..., -1][is_scored]
+        for block in _blocks(len(rows_PE), self.output_size):
+            scores = model.scores(rows_PE[block])
+            block_scores = self._ranked(scores, targets_P[block], weights_P[block], events_P[block])
+            totals = {name: _plus(totals.get(name), score) for name, score in block_scores.items()}
         return Outcome(totals), state
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """Of an output (T, B, V) that has the scores of all items."""
+        """For an output (T, B, V): the scores of all items."""
         weights = torch.ones_like(batch.targets) if batch.weights is None else batch.weights
         flat = output.reshape(-1, output.shape[-1])
         return self._ranked(
@@ -190,7 +188,7 @@ class RecommendTask(Task):
 
     @property
     def is_sampled(self) -> bool:
-        """Or else all items are in the softmax."""
+        """Whether training samples negatives, or uses the full softmax."""
         return 0 < self.negatives < self.output_size
 
     @property
@@ -198,7 +196,7 @@ class RecommendTask(Task):
         return _sampler(self.log, self.windows("train"), self.drawn_from, self.negatives)
 
     def rivals(self, split: str) -> dict[str, dict[str, float]]:
-        """Popularity, and the items that followed the last one."""
+        """Popularity, and the most frequent successors of the last item."""
         return baseline_scores(self.log, self.windows("train"), self.windows(split), self.leave_out_seen)
 
     def check(self, config: Config) -> None:
@@ -206,21 +204,17 @@ class RecommendTask(Task):
             if len(self.windows(split)) == 0:
                 raise ConfigError(f"expected events to predict in {split}, got none: the log has too few")
         if config.model.bidirectional:
-            raise ValueError("expected one direction, got a bidirectional net, which reads what it is to predict")
-
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return paper_rows(cls())
+            raise ValueError("expected one direction, got a bidirectional net, which sees the target")
 
 
-def _parts(count: int, items: int) -> Iterator[slice]:
-    """Positions whose scores of all items fit into a block; one part at least, so that there are sums of nothing."""
-    size = max(1, AT_A_TIME // max(1, items))
+def _blocks(count: int, items: int) -> Iterator[slice]:
+    """Blocks of positions whose scores of all items fit in memory; at least one, so that there are sums of nothing."""
+    size = max(1, BLOCK_SIZE // max(1, items))
     return (slice(start, start + size) for start in range(0, max(1, count), size))
 
 
-def _plus(one: Score | None, other: Score) -> Score:
-    return other if one is None else Score(one.total + other.total, one.weight + other.weight)
+def _plus(total: Score | None, score: Score) -> Score:
+    return score if total is None else Score(total.total + score.total, total.weight + score.weight)
 
 
 @lru_cache(maxsize=4)

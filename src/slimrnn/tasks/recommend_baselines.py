@@ -1,4 +1,4 @@
-"""What simple methods reach on the same positions as the nets: popularity, and the items that follow an item.
+"""Baselines of recommendation, scored at the same positions as the nets: popularity and item-to-item transitions.
 
 Shape suffixes: P positions, V items.
 """
@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from slimrnn.data.interactions import Interactions
 from slimrnn.tasks.recommend_splits import Windows, train_counts, without_seen
 from slimrnn.tasks.recommendation_metrics import ranking_scores, ranks_of
-from slimrnn.tasks.sampled_softmax import AT_A_TIME
+from slimrnn.tasks.sampled_softmax import BLOCK_SIZE
 
 Scorer = Callable[[NDArray[np.int32]], NDArray[np.float64]]  # last items (P) to scores (P, V)
 
 
 def popularity(counts_V: NDArray[np.int64]) -> Scorer:
-    """An item's score is how often it occurs in training, whatever the user took."""
+    """An item's score is its frequency in training, the same for all users."""
     return lambda last_P: np.broadcast_to(counts_V.astype(np.float64), (len(last_P), len(counts_V)))
 
 
 def item_to_item(log: Interactions, windows: Windows, counts_V: NDArray[np.int64]) -> Scorer:
-    """The score of item j after item i is how often j came right after i in training: a Markov chain of first order.
-    Items that never did come after those that did, by popularity."""
+    """First-order Markov chain: the score of item j after item i is how often j followed i in training. Items that
+    never did are ranked below, by popularity."""
     items = len(log.item_ids)
     followers = windows.targets()
     pairs, times = np.unique(
@@ -37,11 +37,11 @@ def item_to_item(log: Interactions, windows: Windows, counts_V: NDArray[np.int64
     background_V = counts_V / (counts_V.sum() + 1.0)  # less than one occurrence
 
     def scores(last_P: NDArray[np.int32]) -> NDArray[np.float64]:
-        found_PV = np.tile(background_V, (len(last_P), 1))
+        scores_PV = np.tile(background_V, (len(last_P), 1))
         for p, item in enumerate(last_P):
-            after = slice(rows[item], rows[item + 1])
-            found_PV[p, pairs[after] % items] += times[after]
-        return found_PV
+            successors = slice(rows[item], rows[item + 1])
+            scores_PV[p, pairs[successors] % items] += times[successors]
+        return scores_PV
 
     return scores
 
@@ -50,7 +50,7 @@ def item_to_item(log: Interactions, windows: Windows, counts_V: NDArray[np.int64
 def baseline_scores(
     log: Interactions, training: Windows, windows: Windows, leave_out_seen: bool
 ) -> dict[str, dict[str, float]]:
-    """By method and by score, over all positions of a split."""
+    """Mean scores over all positions of a split, by method and by metric."""
     counts = train_counts(log, training)
     methods = {"popularity": popularity(counts), "item to item": item_to_item(log, training, counts)}
     return {name: _mean_scores(scorer, log, windows.targets(), leave_out_seen) for name, scorer in methods.items()}
@@ -58,13 +58,13 @@ def baseline_scores(
 
 def _mean_scores(scorer: Scorer, log: Interactions, targets: NDArray[np.int64], leave_out: bool) -> dict[str, float]:
     sums: dict[str, float] = {}
-    size = max(1, AT_A_TIME // len(log.item_ids))
+    size = max(1, BLOCK_SIZE // len(log.item_ids))
     for start in range(0, len(targets), size):
         events = targets[start : start + size]
-        right = torch.from_numpy(log.items[events].astype(np.int64))
+        targets_P = torch.from_numpy(log.items[events].astype(np.int64))
         scores = torch.from_numpy(np.ascontiguousarray(scorer(log.items[events - 1])))
         if leave_out:
-            scores = without_seen(scores, right, torch.from_numpy(events - 1), log)
-        for name, values in ranking_scores(ranks_of(scores, right[:, None])).items():
+            scores = without_seen(scores, targets_P, torch.from_numpy(events - 1), log)
+        for name, values in ranking_scores(ranks_of(scores, targets_P[:, None])).items():
             sums[name] = sums.get(name, 0.0) + float(values.double().sum())
     return {name: total / len(targets) for name, total in sums.items()}

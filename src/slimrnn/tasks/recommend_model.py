@@ -13,14 +13,13 @@ from torch import Tensor, nn
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.model import build_layers
 
-SPREAD = 0.1  # of the first embeddings: torch's own, of 1, make a net that is sure of itself before it has learned
+EMBEDDING_STD = 0.1  # at the start; with torch's 1 the net makes confident predictions before it has learned
 
 
 class RecommenderModel(nn.Module):
     """x = item + page + time gap embeddings; h = layers(x); score of item j = output_j · (P h) + bias_j.
 
-    P is there only where the layers' output is not as wide as the embeddings. A tied net has one embedding of items for
-    its input and its output."""
+    P is there only if the layers' output and the embeddings differ in size. `tied`: item = output embedding."""
 
     def __init__(
         self, sizes: dict[str, int], width: int, config: ModelConfig, tied: bool = False, catalogue: int = 0
@@ -29,15 +28,15 @@ class RecommenderModel(nn.Module):
         embeddings = {name: _embedding(size, width) for name, size in sizes.items()}
         self.inputs = nn.ModuleDict(embeddings)
         self.rnn = build_layers(width, config)
-        own = self.rnn.output_size
-        self.projection = nn.Identity() if own == width else nn.Linear(own, width, bias=False)
+        size = self.rnn.output_size
+        self.projection = nn.Identity() if size == width else nn.Linear(size, width, bias=False)
         self.output = embeddings["item"] if tied else _embedding(sizes["item"], width)
         self.bias = nn.Parameter(self.output.weight.new_zeros(sizes["item"]))
-        self.catalogue: Tensor  # a checksum of what the numbers of items and pages stand for, kept with the weights
+        self.catalogue: Tensor  # checksum of the ids of items and pages, saved with the weights
         self.register_buffer("catalogue", torch.tensor(catalogue))
 
     def forward(self, inputs: Tensor, state: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
-        """Features of events (T, B, F) to what is multiplied with the items' embeddings, (T, B, E), and the state."""
+        """Event features (T, B, F) to (T, B, E), to be multiplied with the output embeddings, and the state."""
         embedded_TBE = sum(embedding(inputs[..., k]) for k, embedding in enumerate(self.inputs.values()))
         hidden_TBH, state = self.rnn(embedded_TBE, state, lengths=lengths)
         return self.projection(hidden_TBH), state
@@ -48,12 +47,12 @@ class RecommenderModel(nn.Module):
         return self.output.weight, self.bias
 
     def scores(self, rows: Tensor) -> Tensor:
-        """(..., E) to (..., V), of all items."""
+        """Scores of all items: (..., E) to (..., V)."""
         scores: Tensor = nn.functional.linear(rows, self.output.weight, self.bias)
         return scores
 
 
 def _embedding(size: int, width: int) -> nn.Embedding:
     embedding = nn.Embedding(size, width)
-    nn.init.normal_(embedding.weight, std=SPREAD)
+    nn.init.normal_(embedding.weight, std=EMBEDDING_STD)
     return embedding

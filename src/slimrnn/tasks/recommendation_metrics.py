@@ -1,4 +1,4 @@
-"""Scores of rankings: average precision, recall, discounted gain, reciprocal rank.
+"""Ranking metrics: MAP, recall, NDCG, MRR.
 
 They take ranks: (N, R), the places 1, 2, ... of the R relevant items in N rankings of all items, in ascending order; 0
 where a ranking has fewer relevant items, after the others. The next item of a sequence is one relevant item: R = 1.
@@ -13,14 +13,14 @@ from torch import Tensor
 def ranks_of(scores: Tensor, relevant: Tensor) -> Tensor:
     """Ranks (N, R) of the relevant items (N, R), −1 for none, by scores (N, V), the highest first.
 
-    Ties count against the net: an item comes after all others of the same score, and a score that is no number comes
-    last. So a net that gives all items the same score gains nothing. Items that are not to be ranked have −inf."""
+    Ties count against the net: an item ranks below all others of the same score, and NaN ranks last, so constant scores
+    gain nothing. Items with a score of −inf are not ranked."""
     absent = relevant < 0
     values = scores.gather(-1, relevant.clamp_min(0))
     candidates = (scores != -torch.inf).sum(-1, keepdim=True)
     below = torch.stack([((scores < value) & (scores != -torch.inf)).sum(-1) for value in values.T[..., None]], -1)
     ranks = (candidates - below).masked_fill(absent, torch.iinfo(torch.long).max).sort(-1).values
-    later = (ranks[:, :, None] == ranks[:, None, :]).triu(1).sum(-1)  # relevant items of one score share out its places
+    later = (ranks[:, :, None] == ranks[:, None, :]).triu(1).sum(-1)  # tied relevant items get different ranks
     return (ranks - later).masked_fill(absent.sort(-1).values, 0)
 
 
@@ -53,7 +53,7 @@ def reciprocal_rank(ranks: Tensor) -> Tensor:
 
 
 def ranking_scores(ranks: Tensor) -> dict[str, Tensor]:
-    """All scores (N) that the task shows, by name."""
+    """All metrics (N) of the task, by name."""
     return {
         "map_at_20": average_precision(ranks, 20),
         "recall_at_20": recall(ranks, 20),

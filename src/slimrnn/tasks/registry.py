@@ -1,4 +1,4 @@
-"""Every task and every row of the papers, by name."""
+"""Every task, by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from slimrnn.tasks.timit_frames import TimitFramesTask
 from slimrnn.tasks.word_copy import WordCopyTask
 from slimrnn.tasks.youtube8m import YouTube8MTask
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Task
 
 TASKS: dict[str, type[Task]] = {
@@ -43,16 +42,3 @@ def find_task(name: str) -> type[Task]:
     if not isinstance(name, str) or name not in TASKS:
         raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{suggestion(name, TASKS)}")
     return TASKS[name]
-
-
-def paper_rows() -> dict[str, PaperRow]:
-    """What the papers report."""
-    return {row.name: row for task in TASKS.values() for row in task.papers()}
-
-
-def find_row(name: str) -> PaperRow:
-    """The row of that name."""
-    rows = paper_rows()
-    if name not in rows:
-        raise ConfigError(f"expected the name of a paper's row, got {name!r}{suggestion(name, rows)}")
-    return rows[name]

@@ -1,4 +1,4 @@
-"""Sentences of a text as sequences, each from the beginning.
+"""Sentences of a text as independent sequences.
 
 Shape suffixes: T time, B sequences, N sentences.
 """
@@ -17,9 +17,8 @@ from slimrnn.training.task import Batch, Indices
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Sequence i is sentence i: the net reads END and all characters but the last, and is to give all characters.
-
-    Of different lengths: what is beyond a sentence's end has no weight."""
+    """Sequence i is sentence i: the input is END and all characters but the last, the target all characters. Padding
+    has no weight."""
 
     text: Text
     starts_N: NDArray[np.int64]
@@ -27,17 +26,17 @@ class Sentences:
 
     @classmethod
     def of(cls, text: Text, max_length: int | None = None) -> Sentences:
-        """All sentences, or those of at most so many characters."""
+        """All sentences, or those of at most `max_length` characters."""
         starts, lengths = text.sentences()
-        kept = slice(None) if max_length is None else lengths <= max_length
-        return cls(text, starts[kept], lengths[kept])
+        selected = slice(None) if max_length is None else lengths <= max_length
+        return cls(text, starts[selected], lengths[selected])
 
     @property
     def size(self) -> int:
         return len(self.starts_N)
 
     def lengths(self, indices: Indices) -> Indices:
-        """Steps of each sequence: the characters of the sentence."""
+        """Characters of each sentence."""
         return self.lengths_N[indices]
 
     def fetch(self, indices: Indices) -> Batch:

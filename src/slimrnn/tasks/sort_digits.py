@@ -1,4 +1,4 @@
-"""Sort digits: write the symbols of a sequence in order."""
+"""Sort a sequence of symbols."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slimrnn.tasks.transduction_symbols import RandomSymbolsTask
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
 
 @dataclass(frozen=True)
 class SortDigitsTask(RandomSymbolsTask):
-    """Read some digits, then write them in ascending order."""
+    """Sort a sequence of digits in ascending order."""
 
     name = "sort-digits"
+    default_updates = 1500
 
     def answer(self, source: Sequence[int]) -> Sequence[int]:
         return sorted(source)
-
-    def default_config(self) -> Config:
-        return Config(
-            self,
-            ModelConfig("gru", 128),
-            OptimConfig(lr=2e-3, clip_norm=1.0, schedule="cosine"),
-            updates=1500,
-            batch_size=64,
-            eval_every=250,
-            stop_at=1.0,
-        )

@@ -1,4 +1,4 @@
-"""A text as parallel streams, through which a net carries its state.
+"""A text as parallel streams, along which the state is carried over.
 
 Shape suffixes: T time, B sequences.
 """
@@ -16,9 +16,9 @@ from slimrnn.training.task import Batch, Indices
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """Sequence i of n is the i-th of n parts of the text, equal but for one character: the net reads the character
-    before each (END before the first of the text) and is to give it. One with a character less ends with a step of no
-    weight."""
+    """Sequence i is the i-th of `count` parts of the text, whose lengths differ by at most one character: the input is
+    the previous character (END before the first of the text), the target the next. Shorter parts are padded by a step
+    of no weight."""
 
     text: Text
     count: int

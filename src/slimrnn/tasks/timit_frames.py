@@ -1,4 +1,4 @@
-"""Phones of TIMIT: say at every 10 ms of speech which phone it is (Graves & Schmidhuber 2005; KRU §4.5).
+"""Framewise phone classification on TIMIT, a frame every 10 ms (Graves & Schmidhuber 2005; KRU §4.5).
 
 Shape suffixes: T frames, B utterances, F features.
 """
@@ -6,7 +6,7 @@ Shape suffixes: T frames, B utterances, F features.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -22,27 +22,26 @@ from slimrnn.data.mfcc import FEATURES
 from slimrnn.data.phones import classes, folding
 from slimrnn.data.timit import SAMPLE, WHOLE, Corpus, load_timit, split, which_corpus
 from slimrnn.tasks.averages import average
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
+from slimrnn.training.config import Config
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.paper import PaperRow
 from slimrnn.training.task import Batch, Indices, Samples, Score, Task
 
 SPLITS = ("train", "valid", "test")
-SCORED = 39  # classes by which nets on more of them are compared as well
+COARSE = 39  # classes of the usual comparison; nets with more classes are scored on these as well
 
 
 @dataclass(frozen=True)
 class TimitFramesTask(Task):
-    """Tell the phone in every 10 ms of speech, on TIMIT or its sample."""
+    """Classify the phone in every 10 ms of speech, on TIMIT or its sample."""
 
     phones: Literal[61, 48, 39] = 61
-    """classes: all of TIMIT's phones, or these folded as Lee and Hon (1989) do"""
+    """number of classes: all of TIMIT's phones, or folded as in Lee and Hon (1989)"""
     corpus: Literal["timit", "timit_sample"] | None = None
-    """by default the whole corpus where it is in the data directory, else the sample; a run keeps what it began with"""
+    """default: the whole corpus if it is in the data directory, else the sample; a run keeps its first choice"""
     sa: bool = True
-    """with the two sentences that all speakers read"""
+    """include the two SA sentences, which all speakers read"""
     core_test: bool = False
-    """test on the 192 utterances of the core test set; only with the whole corpus"""
+    """test on the core test set, 192 utterances; only with the whole corpus"""
 
     name = "timit-frames"
     every_step = True
@@ -66,7 +65,7 @@ class TimitFramesTask(Task):
         return {name: scores["loss"] for name, scores in self.rivals("test").items()}
 
     def rivals(self, split: str) -> dict[str, dict[str, float]]:
-        """All classes equally likely; and as likely as in training, where the data is there, with its name."""
+        """Uniform; and, if the data is there, the class frequencies of the training set."""
         rivals = {"uniform": {"loss": math.log(self.phones)}}
         try:
             train, here = self._utterances("train").labels(), self._utterances(split).labels()
@@ -78,45 +77,41 @@ class TimitFramesTask(Task):
         return rivals | {f"phone frequencies, {self.corpus}": {"loss": loss, "accuracy": accuracy}}
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Utterances in the order of speakers and sentences; the seed makes no difference."""
+        """Utterances in the order of speakers and sentences, for any seed."""
         check_choice("split", split, SPLITS)
         return self._utterances(split)
 
     def _utterances(self, split: str) -> _Utterances:
         if self.core_test and self.corpus == SAMPLE:
             raise ConfigError("expected core_test only with the whole corpus, got timit_sample")
-        return _Utterances(self, split, len(_chosen(self, split)))
+        return _Utterances(self, split, len(_utterance_indices(self, split)))
 
     def check(self, config: Config) -> None:
         for name in SPLITS:
             self.samples(name, config.seed)
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """Cross-entropy in nats and accuracy of a frame; with more classes than 39, accuracy among 39 as well."""
+        """Cross-entropy in nats and accuracy per frame; with more than 39 classes, also the accuracy folded to 39."""
         logits, targets = output.reshape(-1, output.shape[-1]), batch.targets.reshape(-1)
         losses = functional.cross_entropy(logits, targets, reduction="none").view_as(batch.targets)
-        answers = output.argmax(-1)
-        scores = {"loss": losses, "accuracy": (answers == batch.targets).to(output.dtype)}
+        predictions = output.argmax(-1)
+        scores = {"loss": losses, "accuracy": (predictions == batch.targets).to(output.dtype)}
         means = {name: average(values, batch.weights) for name, values in scores.items()}
-        if self.phones != SCORED:
-            means[f"accuracy_{SCORED}"] = self._folded_accuracy(answers, batch, output.dtype)
+        if self.phones != COARSE:
+            means[f"accuracy_{COARSE}"] = self._folded_accuracy(predictions, batch, output.dtype)
         return means
 
-    def _folded_accuracy(self, answers: Tensor, batch: Batch, dtype: torch.dtype) -> Score:
-        """An answer counts as right if it is of the class of the target; q is no target here, and always wrong."""
-        table = torch.from_numpy(_onto_39(self.phones)).to(answers.device)
-        right, known = table[answers] == table[batch.targets], table[batch.targets] >= 0
+    def _folded_accuracy(self, predictions: Tensor, batch: Batch, dtype: torch.dtype) -> Score:
+        """Accuracy after folding to 39 classes; q has no class there: not scored as a target, wrong as a prediction."""
+        table = torch.from_numpy(_onto_39(self.phones)).to(predictions.device)
+        correct, known = table[predictions] == table[batch.targets], table[batch.targets] >= 0
         weights = known.to(dtype) if batch.weights is None else known * batch.weights.to(dtype)
-        return average(right.to(dtype), weights)
-
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return (*_kronecker_paper(WHOLE), *_kronecker_paper(SAMPLE))
+        return average(correct.to(dtype), weights)
 
 
 @dataclass(frozen=True)
 class _Utterances:
-    """Sequence i is utterance i of a split. It holds no features, so that it is quick to send to a worker."""
+    """Sequence i is utterance i of a split. Holds no features, so it is cheap to send to a worker process."""
 
     task: TimitFramesTask
     split: str
@@ -124,20 +119,20 @@ class _Utterances:
 
     def lengths(self, indices: Indices) -> Indices:
         """Frames of each utterance."""
-        starts, chosen = _corpus(self.task).starts, _chosen(self.task, self.split)[indices]
-        return starts[chosen + 1] - starts[chosen]
+        starts, utterances = _corpus(self.task).starts, _utterance_indices(self.task, self.split)[indices]
+        return starts[utterances + 1] - starts[utterances]
 
     def labels(self) -> NDArray[np.int64]:
-        """The classes of all frames that have one."""
+        """Classes of all frames, without those that have none."""
         corpus = _corpus(self.task)
-        phones = [corpus.phones[corpus.frames(one)] for one in _chosen(self.task, self.split)]
-        found = folding(self.task.phones)[np.concatenate(phones)]
-        return found[found >= 0]
+        phones = [corpus.phones[corpus.frames(utterance)] for utterance in _utterance_indices(self.task, self.split)]
+        labels = folding(self.task.phones)[np.concatenate(phones)]
+        return labels[labels >= 0]
 
     def fetch(self, indices: Indices) -> Batch:
-        """Features less their mean in training, over their deviation; frames without a class have no weight."""
+        """Features are standardised by the training set; frames without a class have no weight."""
         corpus, lengths_B = _corpus(self.task), self.lengths(indices)
-        starts_B = corpus.starts[_chosen(self.task, self.split)[indices]]
+        starts_B = corpus.starts[_utterance_indices(self.task, self.split)[indices]]
         mean_F, deviation_F = _moments(corpus, self.task.sa)
         steps_T1 = np.arange(lengths_B.max(initial=1))[:, None]
         inside_TB = steps_T1 < lengths_B
@@ -145,33 +140,33 @@ class _Utterances:
         inputs_TBF = (corpus.features[places_TB] - mean_F) / deviation_F
         inputs_TBF[~inside_TB] = 0
         classes_TB = folding(self.task.phones)[corpus.phones[places_TB]]
-        counted_TB = inside_TB & (classes_TB >= 0)
+        scored_TB = inside_TB & (classes_TB >= 0)
         return Batch(
             torch.from_numpy(inputs_TBF),
-            torch.from_numpy(np.where(counted_TB, classes_TB, 0)),
-            torch.from_numpy(counted_TB.astype(np.float32)),
+            torch.from_numpy(np.where(scored_TB, classes_TB, 0)),
+            torch.from_numpy(scored_TB.astype(np.float32)),
             torch.from_numpy(lengths_B),
         )
 
 
 def _corpus(task: TimitFramesTask) -> Corpus:
-    return load_timit(task.corpus or SAMPLE)  # where there is none, the sample is what can be had
+    return load_timit(task.corpus or SAMPLE)  # if there is none, the sample can be downloaded
 
 
-def _chosen(task: TimitFramesTask, name: str) -> NDArray[np.int64]:
-    """Places in the corpus of the utterances of a split."""
-    return _places(_corpus(task), name, task.sa, task.core_test)
+def _utterance_indices(task: TimitFramesTask, name: str) -> NDArray[np.int64]:
+    """Indices in the corpus of the utterances of a split."""
+    return _split_indices(_corpus(task), name, task.sa, task.core_test)
 
 
 @lru_cache(maxsize=16)
-def _places(corpus: Corpus, name: str, sa: bool, core: bool) -> NDArray[np.int64]:
-    return split(corpus.utterances, name, sa=sa, core=core)
+def _split_indices(corpus: Corpus, name: str, sa: bool, core_test: bool) -> NDArray[np.int64]:
+    return split(corpus.utterances, name, sa=sa, core=core_test)
 
 
 @lru_cache(maxsize=4)
 def _moments(corpus: Corpus, sa: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and deviation of the features in training; of what is constant, 1."""
-    pieces = [corpus.features[corpus.frames(one)] for one in _places(corpus, "train", sa, False)]
+    """Mean and standard deviation of the features in training; 1 for constant features."""
+    pieces = [corpus.features[corpus.frames(utterance)] for utterance in _split_indices(corpus, "train", sa, False)]
     frames = sum(map(len, pieces))
     mean = sum(piece.sum(0, dtype=np.float64) for piece in pieces) / frames
     deviation = np.sqrt(sum(np.square(piece - mean).sum(0) for piece in pieces) / frames)
@@ -180,55 +175,8 @@ def _moments(corpus: Corpus, sa: bool) -> tuple[NDArray[np.float32], NDArray[np.
 
 @lru_cache(maxsize=2)
 def _onto_39(count: int) -> NDArray[np.int64]:
-    """The class among 39 of each of the classes; −1 for q."""
+    """Map from the classes to the 39; −1 for q."""
     table = np.full(count, -1, dtype=np.int64)
-    fine, coarse = folding(count), folding(SCORED)
+    fine, coarse = folding(count), folding(COARSE)
     table[fine[fine >= 0]] = coarse[fine >= 0]
     return table
-
-
-_EPOCHS = 20
-_UTTERANCES = {WHOLE: 4_436, SAMPLE: 100}  # to train on, with the SA sentences
-_NETS = {
-    "rnn": ModelConfig("rnn", 256),
-    "lstm": ModelConfig("lstm", 128),
-    "kru": ModelConfig("rnn", 512, "kronecker", factors=(2,) * 9, nonlinearity="modrelu"),
-}
-_CLAIMS = {
-    "rnn": "below a KRU in frame accuracy",
-    "lstm": "frame accuracy a little above that of a KRU",
-    "kru": "better than an RNN and close to an LSTM in frame accuracy",
-}
-
-
-def _kronecker_paper(corpus: Literal["timit", "timit_sample"]) -> list[PaperRow]:
-    """KRU §4.5, figure 5: no numbers, no sizes. Batch 1, whole utterances, Adam, 20 epochs of 4,436 utterances; on the
-    sample, which has a 44th of them, nothing is held against the paper."""
-    epoch, on_sample = _UTTERANCES[corpus], corpus == SAMPLE
-    config = Config(
-        TimitFramesTask(corpus=corpus),
-        optim=OptimConfig(schedule="plateau", schedule_patience=1),
-        updates=_EPOCHS * epoch,
-        batch_size=1,
-        eval_every=epoch,
-        checkpoint_every=epoch,
-    )
-    slow = replace(config.optim, recurrent_rate=0.1, clip_norm=1.0, penalty=1.0)
-    note = "61 phones, 256 units for the RNN, 128 for the LSTM and 512 for the KRU are ours: the paper gives no sizes"
-    note += "; of its three factors for the rate we take 0.3"
-    rows = []
-    for net, model in _NETS.items():
-        ours = "; slow factors, penalty 1 and clipping of the KRU are ours" if net == "kru" else ""
-        rows.append(
-            PaperRow(
-                f"timit-sample-{net}" if on_sample else f"timit-{net}",
-                "KRU §4.5",
-                f"{_CLAIMS[net]}{', on the whole corpus' if on_sample else ''}",
-                replace(config, model=model, optim=slow if net == "kru" else config.optim),
-                score="accuracy",
-                direction="at least",
-                compared_with="timit-rnn" if net == "kru" and not on_sample else None,
-                note=note + ours,
-            )
-        )
-    return rows

@@ -1,4 +1,4 @@
-"""Tasks of sequence to sequence: symbols in, other symbols out, of another length.
+"""Sequence-to-sequence tasks: symbols in, other symbols out, of another length.
 
 Shape suffixes: T time, B sequences.
 """
@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from slimrnn.sequence import (
     Symbols,
 )
 from slimrnn.tasks.generated import GeneratedTask
-from slimrnn.training.config import Config, ModelConfig
+from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Score
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target
@@ -37,21 +37,22 @@ Pair = tuple[Sequence[int], Sequence[int]]  # source and target
 
 @dataclass(frozen=True)
 class TransductionTask(GeneratedTask):
-    """A subclass makes pairs of sequences. The net is an encoder and a decoder, which are both as the model's settings
-    say; the loss is that of teacher forcing, and in evaluations the net decodes greedily, fed with its own symbols."""
+    """Base of sequence-to-sequence tasks: a subclass makes pairs of sequences. Encoder and decoder both have the
+    model's settings. Training uses teacher forcing, evaluations decode greedily."""
 
     context: Literal["state", "input", "both"] = field(default="both", kw_only=True)
-    """what the decoder gets the encoder's last state as: its initial state, an input at each step, or both"""
+    """how the decoder gets the encoder's last state: as its initial state, as an input at each step, or both"""
     forcing: float = field(default=1.0, kw_only=True)
-    """probability that the decoder reads the true symbol before in training, and not its own; at the first update,
-    where a curriculum lets it fall"""
+    """teacher forcing: probability that the decoder's input in training is the true previous symbol and not its own
+    prediction; with a curriculum, at the first update"""
     curriculum: Literal["constant", "linear", "exponential", "inverse-sigmoid"] = field(
         default="constant", kw_only=True
     )
-    """how that probability falls (Bengio et al. 2015)"""
+    """scheduled sampling: how that probability falls (Bengio et al. 2015)"""
     forcing_updates: int = field(default=1000, kw_only=True)
-    """updates until it has fallen to zero (linear), by a factor e (exponential) or to a half (inverse-sigmoid)"""
+    """updates until it is zero (linear), divided by e (exponential) or 0.5 (inverse-sigmoid)"""
 
+    default_updates: ClassVar[int]  #: of a run with default settings
     every_step = False
     monitor = "exact_match"
     lower_is_better = False
@@ -65,7 +66,7 @@ class TransductionTask(GeneratedTask):
 
     @property
     def schedule(self) -> Curriculum:
-        """The probability of forcing as a function of the update, before the factor `forcing`."""
+        """Probability of teacher forcing at an update, to be multiplied by `forcing`."""
         match self.curriculum:
             case "linear":
                 return LinearDecay(1 / self.forcing_updates)
@@ -78,15 +79,15 @@ class TransductionTask(GeneratedTask):
     @property
     @abstractmethod
     def longest(self) -> int:
-        """Symbols of the longest target."""
+        """Length of the longest target."""
 
     @abstractmethod
     def pairs(self, split: str, key: int, indices: Indices) -> list[Pair]:
-        """Sources and targets of these numbers. No source is in two splits."""
+        """Sources and targets with these indices. No source is in two splits."""
 
     @property
     def baselines(self) -> dict[str, float]:
-        """All symbols, and the end, equally likely."""
+        """Uniform over the symbols and the end of sequence."""
         return {"uniform": math.log(self.output_size + 1)}
 
     def generate(self, split: str, key: int, indices: Indices) -> Batch:
@@ -94,6 +95,10 @@ class TransductionTask(GeneratedTask):
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         lengths = torch.tensor([len(source) for source in sources], dtype=torch.long)
         return Batch(_padded(sources, 0), _padded(targets, PADDING), lengths=lengths)
+
+    def default_config(self) -> Config:
+        model, optim = ModelConfig("gru", 128), OptimConfig(lr=2e-3, clip_norm=1.0, schedule="cosine")
+        return Config(self, model, optim, self.default_updates, batch_size=64, eval_every=250, stop_at=1.0)
 
     def model(self, config: ModelConfig) -> nn.Module:
         from slimrnn.training.model import build_layers
@@ -116,25 +121,24 @@ class TransductionTask(GeneratedTask):
         losses = model.decoder.losses(batch.targets, context, lengths_B, forcing=forcing)
         scores = {"loss": Score(losses.sum(), (lengths_B + 1).sum().to(losses.dtype))}
         if not model.training:
-            written = model.decoder.generate(context, max_length=self.longest)
-            output = written.sequences.masked_fill(~written.finished, PADDING)
+            decoded = model.decoder.generate(context, max_length=self.longest)
+            output = decoded.sequences.masked_fill(~decoded.finished, PADDING)
             scores |= self.scores(output, batch)
         return Outcome(scores), None
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """`output` is what the net wrote, (T, B), with padding after its end: whole targets, and symbols at their
-        places, that are right."""
+        """Exact match of whole sequences and accuracy per symbol; `output` (T, B) is the decoded symbols, padded."""
         time = max(len(output), len(batch.targets))
-        written, wanted = _of_length(output, time), _of_length(batch.targets, time)
-        right_TB, there_TB = written == wanted, wanted != PADDING
+        decoded, targets = _of_length(output, time), _of_length(batch.targets, time)
+        correct_TB, is_symbol_TB = decoded == targets, targets != PADDING
         return {
-            "exact_match": Score(right_TB.all(0).sum(), float(wanted.shape[1])),
-            "token_accuracy": Score((right_TB & there_TB).sum(), there_TB.sum()),
+            "exact_match": Score(correct_TB.all(0).sum(), float(targets.shape[1])),
+            "token_accuracy": Score((correct_TB & is_symbol_TB).sum(), is_symbol_TB.sum()),
         }
 
     def check(self, config: Config) -> None:
         if config.model.learn_initial_state and self.context != "input":
-            raise ValueError("expected learn_initial_state only with context input, which leaves the state free")
+            raise ValueError("expected learn_initial_state only with context input, which does not set that state")
         if config.model.recurrent_dropout and (self.forcing < 1 or self.curriculum != "constant"):
             raise ValueError("expected no recurrent_dropout with scheduled sampling, which goes step by step, got both")
 

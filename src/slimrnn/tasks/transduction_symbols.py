@@ -1,4 +1,4 @@
-"""Transductions of random symbols: what is to be written is a function of what was read."""
+"""Sequence-to-sequence tasks on random symbols: the target is a function of the source."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from slimrnn.training.task import Indices
 
 @dataclass(frozen=True)
 class RandomSymbolsTask(TransductionTask):
-    """A subclass says what to write. Sequences have different lengths."""
+    """A subclass defines the target. Lengths are random."""
 
     length: int = 10
-    """symbols of the longest sequence"""
+    """longest sequence, in symbols"""
     shortest: int = 3
-    """symbols of the shortest one"""
+    """shortest sequence"""
     symbols: int = 10
-    """different symbols"""
+    """alphabet size"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,14 +48,14 @@ class RandomSymbolsTask(TransductionTask):
         return self.length
 
     def pairs(self, split: str, key: int, indices: Indices) -> list[Pair]:
-        """Which split a sequence is in is a matter of its sum, modulo the number of symbols: so no multiset of symbols
-        is in two. The last symbol makes the sum what it has to be."""
-        drawn = random.integers(random.key(key, "symbols"), indices, self.length, 0, self.symbols)
+        """The sum of a sequence modulo the alphabet size decides its split, so no multiset of symbols is in two splits.
+        The last symbol is set to give that sum."""
+        sources_BT = random.integers(random.key(key, "symbols"), indices, self.length, 0, self.symbols)
         lengths = random.integers(random.key(key, "lengths"), indices, 1, self.shortest, self.length + 1)[:, 0]
         sums = self._sums(split, random.key(key, "sums"), indices)
-        drawn[np.arange(self.length) >= lengths[:, None] - 1] = 0
-        drawn[np.arange(len(drawn)), lengths - 1] = (sums - drawn.sum(1)) % self.symbols
-        sources = [row[:length] for row, length in zip(drawn.tolist(), lengths.tolist(), strict=True)]
+        sources_BT[np.arange(self.length) >= lengths[:, None] - 1] = 0
+        sources_BT[np.arange(len(sources_BT)), lengths - 1] = (sums - sources_BT.sum(1)) % self.symbols
+        sources = [row[:length] for row, length in zip(sources_BT.tolist(), lengths.tolist(), strict=True)]
         return [(source, self.answer(source)) for source in sources]
 
     @abstractmethod
@@ -63,7 +63,7 @@ class RandomSymbolsTask(TransductionTask):
         """The target of a source."""
 
     def _sums(self, split: str, key: int, indices: Indices) -> Indices:
-        """Modulo the number of symbols: the largest for the test set, the one below for validation."""
+        """Modulo the alphabet size: the largest for the test set, the second largest for validation."""
         if split == "train":
             return random.integers(key, indices, 1, 0, self.symbols - 2)[:, 0]
         return np.full(len(indices), self.symbols - (1 if split == "test" else 2))

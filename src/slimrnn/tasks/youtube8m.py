@@ -1,4 +1,4 @@
-"""YouTube-8M: name the topics of a video from features of its frames, one a second (factorized paper §3.2).
+"""YouTube-8M: label videos by topic from features of their frames, one per second (factorized paper §3.2).
 
 Shape suffixes: T frames, B videos, C classes.
 """
@@ -21,28 +21,27 @@ from slimrnn.data.shards import Shards
 from slimrnn.data.youtube8m import CLASSES, FRAME_BYTES, FRAMES, SIZES, Parse, find_videos, parser
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.label_metrics import TOP, global_average_precision, mean_average_precision, precisions, ranking
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.paper import PaperRow
+from slimrnn.training.config import Config, ModelConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
-LABELS = 3.0  # of a video, on average
+LABELS_PER_VIDEO = 3.0  # on average
 
 
 @dataclass(frozen=True)
 class YouTube8MTask(Task):
-    """Name the topics of a video from features of its frames."""
+    """Label videos by topic, from features of their frames."""
 
     level: Literal["frame", "video"] = "frame"
-    """frame: sequences of the features of up to max_frames seconds; video: one step, their mean"""
+    """frame: one time step per second, up to max_frames; video: one step, the mean of the features"""
     folder: Path | None = None
-    """with the shards train*.tfrecord, validate*.tfrecord, test*.tfrecord; by default yt8m of the data directory, at
-    video level yt8m_sample. A split without shards gets a fixed part of the records of others"""
+    """folder of the shards train*.tfrecord, validate*.tfrecord, test*.tfrecord; default: yt8m in the data directory, at
+    video level yt8m_sample. A split without shards gets a fixed part of the records of the others"""
     max_frames: int = FRAMES
-    """frame level: leave out what comes after that many frames"""
+    """frame level: truncate videos to this many frames"""
     audio: bool = True
-    """read the audio features beside those of the image; the release of 2016 has none"""
+    """use the audio features as well as the image features; the release of 2016 has none"""
     classes: int = CLASSES
-    """different labels: 3,862 since May 2018, 4,716 in February 2017, 4,800 in 2016"""
+    """number of labels: 3,862 since May 2018, 4,716 in February 2017, 4,800 in 2016"""
 
     name = "youtube8m"
     every_step = False
@@ -66,22 +65,22 @@ class YouTube8MTask(Task):
 
     @property
     def baselines(self) -> dict[str, float]:
-        """All labels equally likely, as many as a video has on average."""
+        """All labels equally likely, with the average number of labels per video."""
         rest = 1 - self._share
         return {"uniform": -self.classes * (self._share * math.log(self._share) + rest * math.log(rest))}
 
     @property
     def _share(self) -> float:
-        """Of all classes, those that a video has."""
-        return min(0.5, LABELS / self.classes)
+        """Average share of the classes that a video has."""
+        return min(0.5, LABELS_PER_VIDEO / self.classes)
 
     @property
     def parse(self) -> Parse:
-        """Makes a Video of a record."""
+        """Function that parses a record to a Video."""
         return parser(self.level, self.classes, self.audio, self.max_frames)
 
     def samples(self, split: str, seed: int) -> Samples:
-        """Videos in the order of the shards; the seed makes no difference."""
+        """Videos in the order of the shards, for any seed."""
         check_choice("split", split, ["train", "valid", *self.test_sets])
         shards = find_videos(self.level, self.parse, self.folder)[split]
         return _Videos(self, shards) if self.level == "video" else _Frames(self, shards)
@@ -91,14 +90,14 @@ class YouTube8MTask(Task):
             self.samples(split, config.seed)
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
-        """Rankings take time: an update does without them."""
+        """Updates compute the loss only: rankings take time."""
         if not model.training:
             return super().run(model, batch, state)
         output, state = model(batch.inputs, state, batch.lengths)
         return Outcome({"loss": self._loss(output, batch)}), state
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """The loss of a video is the sum over all classes of the binary cross-entropy."""
+        """The loss of a video is the binary cross-entropy, summed over the classes."""
         hits_B, equal_recall_B = precisions(output.detach(), batch.targets)
         return {
             "loss": self._loss(output, batch),
@@ -111,7 +110,7 @@ class YouTube8MTask(Task):
         return average(losses_BC.sum(-1), batch.weights)
 
     def kept(self, output: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Of each video its first predictions; of the batch, in one row, how many videos have each label."""
+        """Top predictions of each video; and, in one row, the number of videos with each label in the batch."""
         if batch.weights is not None:
             read = batch.weights > 0
             output, batch = output[read], Batch(batch.inputs, batch.targets[read])
@@ -135,19 +134,15 @@ class YouTube8MTask(Task):
         from slimrnn.tasks.frame_model import FrameModel
 
         net = FrameModel(self.input_size, self.output_size, config, every_step=False)
-        # A video has a few of thousands of labels: else the first hundreds of updates only teach all outputs to be low,
-        # through the state, which other videos do not share.
+        # A video has few of thousands of labels: without this the first hundreds of updates only lower all outputs,
+        # through the state, which differs between videos.
         nn.init.constant_(net.readout.bias, math.log(self._share / (1 - self._share)))
         return net
-
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        return tuple(_row(net) for net in _NETS)
 
 
 @dataclass(frozen=True, eq=False)
 class _Videos:
-    """Videos by number. One whose record is bad has no weight."""
+    """Videos by index. Videos with corrupt records have no weight."""
 
     task: YouTube8MTask
     shards: Shards
@@ -176,64 +171,9 @@ class _Videos:
 
 
 class _Frames(_Videos):
-    """... of different lengths."""
+    """Videos of different lengths."""
 
     def lengths(self, indices: Indices) -> Indices:
-        """The frames of each by the size of its record, which is exact but for records with very many labels."""
+        """Frames of each video, from the size of its record: exact unless it has very many labels."""
         frames: Indices = self.shards.sizes_N[indices] // sum(FRAME_BYTES[name] for name in SIZES)
         return frames.clip(1, self.task.max_frames)
-
-
-_NETS = {  # name: net, parameters of its layers, all parameters, the paper's Hit@1 and PERR
-    "lstm": (ModelConfig("lstm", 1024, layers=2), 17_309_696, 21_268_246, 0.645, 0.573),
-    "factorized-small": (
-        ModelConfig("lstm", 1024, "block-diagonal", blocks=4, input_structure="block-diagonal", layers=2),
-        4_333_568,
-        8_292_118,
-        0.719,
-        0.604,
-    ),
-    "factorized-big": (
-        ModelConfig("lstm", 2216, "block-diagonal", blocks=4, input_structure="block-diagonal", layers=2),
-        17_302_528,
-        25_864_582,
-        0.809,
-        0.641,
-    ),
-}
-
-
-def _row(net: str) -> PaperRow:
-    """Factorized paper §3.2, table 1."""
-    model, layers, total, hit, perr = _NETS[net]
-    config = Config(
-        YouTube8MTask(),
-        model,
-        OptimConfig(lr=1e-3, clip_norm=1.0, schedule="step", schedule_every=40_000, schedule_factor=0.95),
-        updates=195_000,  # five epochs of 3.9 million videos
-        batch_size=100,
-        valid_size=10_000,
-        eval_every=5_000,
-        checkpoint_every=1_000,
-    )
-    return PaperRow(
-        f"youtube-8m-{net}",
-        "factorized §3.2",
-        f"Hit@1 {hit}, PERR {perr}",
-        config,
-        score="hit_at_1",
-        bound=hit,
-        direction="at least",
-        note=f"{total:,} parameters, {layers:,} without the read-out; {_OURS[net]}{_SAME}",
-    )
-
-
-_OURS = {
-    "lstm": "1,024 units as in YouTube-8M's own code; ",
-    "factorized-small": "4 blocks as in table 1, the text says 8; input matrices have blocks too (eq. 14); ",
-    "factorized-big": "4 blocks as in table 1, the text says 8; 2,216 units give the layers of the LSTM's size; ",
-}
-_SAME = (
-    "release of 2018, with audio, of which the paper says nothing; read-out biased to 3 labels a video; loss after the"
-    " last frame only; batches of 100 are ours, five epochs and rates those of YouTube-8M's own code"
-)

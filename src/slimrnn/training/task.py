@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from slimrnn.training.config import Config, ModelConfig
-    from slimrnn.training.paper import PaperRow
 
 Indices = NDArray[np.int64]
 
@@ -146,11 +145,6 @@ class Task(ABC):
     def check(self, config: Config) -> None:
         """Refuse, by a ValueError, settings of a run that do not go with the task."""
         return
-
-    @classmethod
-    def papers(cls) -> tuple[PaperRow, ...]:
-        """Results of papers on this task, with the settings that should give them."""
-        return ()
 
     def default_model(self) -> ModelConfig:
         """What the command line begins with."""
