@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from slimrnn._fields import field_dtype
+from slimrnn._hooks import is_computed
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
@@ -46,6 +47,8 @@ class Stream:
         self.serves = None not in self.steppers and len(layers) == len(stack.layers)  # no groups side by side
         if any(p.is_inference() for p in (*stack.parameters(), *stack.buffers())):  # their changes leave no trace
             self.serves, modules = False, []
+        if any(is_computed(m) for layer in layers for m in layer.modules() if m is not layer):
+            self.serves = False  # what torch.nn.utils computes may differ from step to step
         held = [table for m in modules for table in (m._parameters, m._buffers)]  # a fixed leak is a buffer
         tables = [(table, name, p) for table in held for name, p in table.items()]
         self.parameters = [(t, name, p, p.data_ptr, p.data_ptr(), p._version) for t, name, p in tables if p is not None]

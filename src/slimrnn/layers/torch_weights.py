@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from slimrnn._hooks import read
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.layers.options import DEFAULTS
 from slimrnn.structures import Structure
@@ -108,10 +109,10 @@ def _take_biases(cell: nn.Module, first: Tensor, second: Tensor) -> None:
 
 
 def _give_biases(cell: nn.Module) -> tuple[Tensor, Tensor]:
-    first = cell.get_parameter("bias")
+    first = read(cell, "bias")
     second = torch.zeros_like(first)
     if isinstance(cell, GRUCell):
-        second[2] = cell.get_parameter("recurrent_bias")
+        second[2] = read(cell, "recurrent_bias")
     return first, second
 
 
