@@ -41,7 +41,9 @@ backends = pytest.mark.parametrize("backend", ["reference", "auto"])
 
 
 def gru(backend: str = "auto", **options: Any) -> GRU:
-    return randomise_(GRU(3, 6, backend=backend, dtype=torch.float64, **options), 0.3)
+    stack = GRU(3, 6, backend=backend, dtype=torch.float64, **options)
+    randomise_(stack, 0.3)
+    return stack
 
 
 def train(stack: nn.Module, updates: int = 3) -> None:

@@ -238,7 +238,7 @@ class RecurrentLayer(nn.Module):
         return advance
 
     def renew_cells(self) -> None:
-        """Let torch.nn.utils.prune and its kind compute the cells' parameters; those of maps are where they are read."""
+        """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""
         for transition in self.transitions:
             renew(transition.cell)
 

@@ -94,6 +94,17 @@ def to_torch(stack: RecurrentStack) -> nn.RNNBase:
     return module.train(stack.training)
 
 
+def refuse_foreign_keys(stack: RecurrentStack, state_dict: Mapping[str, Any], prefix: str) -> None:
+    """A torch layer's weights have other names and, with a structure, are others: they are converted, not loaded."""
+    key = f"{prefix}weight_ih_l0"
+    if key in state_dict:
+        ours, theirs = type(stack).__name__, f"torch.nn.{stack.torch_type.__name__}"
+        raise RuntimeError(
+            f"expected the state_dict of a slimrnn {ours}, got that of a torch layer ({key}): "
+            f"load it into a {theirs} and convert that with {ours}.from_torch (to_torch is the way back)"
+        )
+
+
 def _suffixes(stack: RecurrentStack) -> list[str]:
     directions = ["", "_reverse"][: stack.num_directions]
     return [f"_l{depth}{direction}" for depth in range(stack.num_layers) for direction in directions]
