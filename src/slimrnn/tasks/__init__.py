@@ -8,7 +8,7 @@ from slimrnn.tasks.configs import config_from_dict, config_to_dict
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.generated import GeneratedTask
-from slimrnn.tasks.loading import load_run
+from slimrnn.tasks.loading import load_run, run_config
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
@@ -42,4 +42,5 @@ __all__ = [
     "find_task",
     "load_run",
     "paper_rows",
+    "run_config",
 ]
