@@ -30,9 +30,7 @@ def starting_point(arguments: Sequence[str], command: str, usage: str) -> tuple[
         if {"-h", "--help", "-H", "--help-verbose"} & set(rest):
             print(f"{usage}\n\nTasks\n{listing()}\n\nslimrnn {command} TASK --help shows the options.")
             raise SystemExit(0)
-        raise UsageError(
-            f"expected a task ({', '.join(TASKS)}, or module:Class) or --config FILE after slimrnn {command}, got none"
-        )
+        raise UsageError(f"expected a task ({', '.join(TASKS)}) or --config FILE after slimrnn {command}, got none")
     task = find_task(name)
     try:
         return task().default_config(), rest

@@ -49,7 +49,7 @@ def find_task(name: str) -> type[Task]:
     if isinstance(name, str) and ":" in name:
         return _own(name)
     if not isinstance(name, str) or name not in TASKS:
-        hint = suggestion(name, TASKS) or OWN_DATA
+        hint = suggestion(name, TASKS) or (OWN_DATA if isinstance(name, str) else "")
         raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{hint}")
     return TASKS[name]
 
