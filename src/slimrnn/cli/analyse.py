@@ -14,7 +14,8 @@ from tyro.conf import Positional
 
 from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
-from slimrnn.tasks import config_from_dict, load_run
+from slimrnn.cli.settings import TaskClass
+from slimrnn.tasks import load_run, run_config
 from slimrnn.training.config import Config
 from slimrnn.training.reading import reader
 from slimrnn.training.task import Batch
@@ -42,6 +43,8 @@ class Options:
     """how many steps of them; by default all"""
     thorough: bool = False
     """more lags and exact gradients: minutes instead of seconds"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -55,7 +58,7 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
     from slimrnn.training.files import writing
 
-    configs = [_config(path) for path in options.runs]
+    configs = [_config(path, options.task) for path in options.runs]
     with writing(options.out):
         options.out.mkdir(parents=True, exist_ok=True)
     found = [_diagnosed(path, config, options) for path, config in zip(options.runs, configs, strict=True)]
@@ -90,7 +93,7 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
 def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
     from slimrnn.analysis.diagnosis import diagnose
 
-    model, _ = load_run(path)
+    model, _ = load_run(path, options.task)
     batch = _batch(config, options)
     reads, given = reader(model, batch.inputs, batch.lengths)
     with refusing(ValueError):
@@ -101,10 +104,10 @@ def _directory(path: Path) -> Path:
     return path.parent if path.suffix == ".safetensors" else path
 
 
-def _config(path: Path) -> Config:
+def _config(path: Path, task: str | None) -> Config:
     from slimrnn.training.record import Run
 
-    return config_from_dict(Run(_directory(path)).config)
+    return run_config(Run(_directory(path)), task)
 
 
 def _batch(config: Config, options: Options) -> Batch:

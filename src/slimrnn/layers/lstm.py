@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import LSTMCell
-from slimrnn.layers.options import StackOptions
+from slimrnn.layers.options import StackOptions, naming_options
 from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class LSTM(RecurrentStack):
 
     torch_type = nn.LSTM
 
+    @naming_options
     def __init__(
         self,
         input_size: int,

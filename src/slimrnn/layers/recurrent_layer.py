@@ -14,6 +14,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from slimrnn._fields import as_complex, field_dtype, side_by_side
+from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import delays
@@ -126,6 +127,7 @@ class RecurrentLayer(nn.Module):
         self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
     ) -> tuple[Tensor, State]:
         """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state."""
+        self.renew_cells()
         x_mask, h_mask = self._dropout_masks(x_TBI)
         if x_mask is not None:
             x_TBI = x_TBI * x_mask
@@ -218,6 +220,7 @@ class RecurrentLayer(nn.Module):
         """One time step."""
         if self.backend == "native":
             native.tell_of_half_precision(x_BI)
+        self.renew_cells()
         wx, width = self.input_product(x_BI), self.cell.hidden_size
         if self.skipped is not None:
             wx = wx + self.skipped.matvec(delays.oldest(state[0], width))
@@ -246,6 +249,11 @@ class RecurrentLayer(nn.Module):
             return state
 
         return advance
+
+    def renew_cells(self) -> None:
+        """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""
+        for transition in self.transitions:
+            renew(transition.cell)
 
     def input_product(self, x: Tensor) -> Tensor:
         return self.input.affine(x, self.cell.input_bias())

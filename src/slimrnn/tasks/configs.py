@@ -89,8 +89,10 @@ def _read(kind: Any, value: object, where: str) -> Any:
 def _read_task(value: object, where: str) -> Task:
     if not isinstance(value, Mapping) or "name" not in value:
         raise ConfigError(f"expected {where} to be a dict with the name of a task ({', '.join(TASKS)}), got {value!r}")
-    options = {name: option for name, option in value.items() if name != "name"}
-    task: Task = _build(find_task(value["name"]), options, where)
+    options = {name: option for name, option in value.items() if name not in ("name", "class")}
+    if not isinstance(value.get("class", ""), str):
+        raise ConfigError(f"expected {where}.class to be a text such as module:Class, got {value['class']!r}")
+    task: Task = _build(find_task(value.get("class", value["name"])), options, where)
     return task
 
 
