@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -211,6 +211,38 @@ def test_thorough_is_exact_where_quick_is_an_estimate() -> None:
     assert quick.reach.probes == 8
     assert thorough.reach.probes is None
     assert abs(quick.reach.per_step() / thorough.reach.per_step() - 1) < 0.1
+
+
+class Counting(Net):
+    """Notes on how many threads it runs; may break."""
+
+    breaks = False
+    threads = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.threads = torch.get_num_threads()
+        if self.breaks:
+            raise RuntimeError("it breaks")
+        return super().forward(x)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_runs_on_one_thread_and_leaves_the_number_of_threads_alone() -> None:
+    model = Counting(GRU(2, 3))
+    diagnose(model, batch(20))
+    assert (model.threads, torch.get_num_threads()) == (1, 2)
+    model.breaks = True
+    with pytest.raises(RuntimeError, match="it breaks"):
+        diagnose(model, batch(20))
+    assert torch.get_num_threads() == 2
 
 
 def test_bad_models_and_inputs_get_a_clear_message() -> None:

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn.analysis import advice
-from slimrnn.analysis.effort import QUICK, THOROUGH
+from slimrnn.analysis._threads import one_thread
+from slimrnn.analysis.effort import QUICK, THOROUGH, Effort
 from slimrnn.analysis.finding import Finding
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.layer_inputs import LayerInput, layer_calls
-from slimrnn.analysis.layers import find_layers, recurrent_modules
+from slimrnn.analysis.layers import LayerView, find_layers, recurrent_modules
 from slimrnn.analysis.measuring import chosen_sequences, measure_layers
 from slimrnn.analysis.structure import layer_costs
 from slimrnn.analysis.words import in_words
@@ -45,10 +46,17 @@ def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any
 
     The layers are found by themselves, ours and torch.nn's, wherever they are. A measure that the data do not allow,
     because the sequences are too short or the model calls a layer step by step, is left out, and the diagnosis says so.
-    The model runs once, in eval mode; nothing of it is changed, and no random numbers are drawn from torch's."""
+    The model runs once, in eval mode; nothing of it is changed, and no random numbers are drawn from torch's. Torch's
+    operations run on one thread meanwhile: they are small, and two threads on a busy machine are many times slower."""
     views = find_layers(model)
     _check_weights(model)
-    effort = THOROUGH if thorough else QUICK
+    with one_thread():
+        return _diagnosed(model, views, THOROUGH if thorough else QUICK, args, kwargs)
+
+
+def _diagnosed(
+    model: nn.Module, views: list[LayerView], effort: Effort, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Diagnosis:
     calls: dict[str, list[LayerInput]] = {}
     if args or kwargs:
         with torch.random.fork_rng():

@@ -21,7 +21,7 @@ from slimrnn.analysis.gates import measure_gates
 from slimrnn.analysis.input_reach import input_reach
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.layer_inputs import LayerInput
-from slimrnn.analysis.layers import LayerView
+from slimrnn.analysis.layers import LayerView, frozen
 from slimrnn.analysis.long_memory import local_whittle
 from slimrnn.analysis.reach import Reach
 from slimrnn.analysis.series import Array
@@ -149,12 +149,12 @@ def _dependence(
 
 def _states(view: LayerView, given: LayerInput) -> Array:
     """h of the longest sequence (T, H), or its real and imaginary parts."""
-    lengths = given.lengths
+    x_TBI, start, lengths = view.reads(given.x, given.hx, given.lengths)
     which = 0 if lengths is None else int(lengths.argmax())
-    line_TBS = view.states(given.x, given.hx, lengths)[0]
-    h_TH = line_TBS[1:, which, : view.hidden_size].cpu()
-    h_TH = h_TH if lengths is None else h_TH[: int(lengths[which])]
-    return (torch.cat([h_TH.real, h_TH.imag], -1) if h_TH.is_complex() else h_TH).numpy()
+    end = len(x_TBI) if lengths is None else int(lengths[which])
+    with torch.no_grad():
+        h_TBS, _ = frozen(view.core)(x_TBI[:end, which : which + 1], tuple(part[which : which + 1] for part in start))
+    return np.asarray(h_TBS[:, 0].cpu().numpy())
 
 
 def _add_ranges(found: list[LayerDiagnosis], given: LayerInput, shortest: int) -> None:
