@@ -50,7 +50,7 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
                 after = _where(moved, after, change)
             after, sizes_B = _unit(after)
             found.append(sizes_B.log())
-            change = _where(sizes_B > 0, after, change)  # where all is lost, go on with another
+            change = _where(sizes_B != 0, after, change)  # where all is lost, go on with another
     return torch.stack(found).cpu().numpy()
 
 
