@@ -65,7 +65,8 @@ def _hold_still(core: RecurrentLayer) -> None:
 
 def _still(constant: Tensor) -> Tensor:
     """A copy, since of a part of a tensor torch gives the whole a tangent."""
-    return forward_ad.make_dual(constant.detach().clone(), torch.zeros_like(constant))
+    dual: Tensor = forward_ad.make_dual(constant.detach().clone(), torch.zeros_like(constant))
+    return dual
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from slimrnn.analysis.finding import Finding
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.layer_inputs import LayerInput, layer_calls
 from slimrnn.analysis.layers import LayerView, find_layers, recurrent_modules
-from slimrnn.analysis.measuring import chosen_sequences, measure_layers
+from slimrnn.analysis.measuring import chosen_sequences, measure_layers, sequences_in
 from slimrnn.analysis.structure import layer_costs
 from slimrnn.analysis.words import in_words
 
@@ -37,11 +37,14 @@ class Diagnosis:
         return in_words(self.model, self.layers, self.findings)
 
 
-def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any) -> Diagnosis:
+def diagnose(
+    model: nn.Module, *args: Any, thorough: bool = False, updates: int | None = None, **kwargs: Any
+) -> Diagnosis:
     """How far back the recurrent layers of a model remember, what limits them, and what to change.
 
     args, kwargs -- what the model is called with: a batch of sequences, the more of them and the longer the better.
     Without any, only what needs no data is measured.
+    updates -- that the net was trained for, where that is known: after few, what is seen is how it begins.
     thorough -- more sequences and lags, exact gradients for states of up to 512 numbers: minutes instead of seconds.
 
     The layers are found by themselves, ours and torch.nn's, wherever they are. A measure that the data do not allow,
@@ -51,11 +54,16 @@ def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any
     views = find_layers(model)
     _check_weights(model)
     with one_thread():
-        return _diagnosed(model, views, THOROUGH if thorough else QUICK, args, kwargs)
+        return _diagnosed(model, views, THOROUGH if thorough else QUICK, args, kwargs, updates)
 
 
 def _diagnosed(
-    model: nn.Module, views: list[LayerView], effort: Effort, args: tuple[Any, ...], kwargs: dict[str, Any]
+    model: nn.Module,
+    views: list[LayerView],
+    effort: Effort,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    updates: int | None,
 ) -> Diagnosis:
     calls: dict[str, list[LayerInput]] = {}
     if args or kwargs:
@@ -72,7 +80,9 @@ def _diagnosed(
         missing = "it needs data: diagnose(model, batch)"
         if args or kwargs:
             missing = f"it needs one call of an RNN, GRU or LSTM, with a whole sequence, got {len(heard)}"
-        found += measure_layers(own, [costs[view.name] for view in own], given, effort, missing)
+        measured = measure_layers(own, [costs[view.name] for view in own], given, effort, missing)
+        count = sequences_in(own[0], heard[0]) if given is not None else 0
+        found += [replace(one, given=count, updates=updates) for one in measured]
     return Diagnosis(type(model).__name__, tuple(found))
 
 

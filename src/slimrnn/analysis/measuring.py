@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from slimrnn.analysis._trajectory import run
 from slimrnn.analysis.capacity import Capacity, memory_capacity
 from slimrnn.analysis.convergence import LEAST_STEPS, convergence
 from slimrnn.analysis.dependence import autocorrelation_norms
 from slimrnn.analysis.effort import Effort
-from slimrnn.analysis.gates import measure_gates
+from slimrnn.analysis.gates import activities
 from slimrnn.analysis.input_reach import input_reach
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.layer_inputs import LayerInput
@@ -44,13 +45,15 @@ def measure_layers(
     stack = views[0].stack
     if given is None or stack is None:
         return [replace(one, left_out=dict.fromkeys(NEEDS_DATA, missing)) for one in found]
+    known = all(view.kind != "other" for view in views)
     try:
-        gates = measure_gates(stack, given.x, given.lengths, given.hx)
+        trajectories = run(stack, given.x, given.lengths, given.hx)
+        gates = activities(trajectories) if known else []
     except ValueError as error:  # the inputs are finite, but the states are not
         return [replace(one, overflows=True, left_out=dict.fromkeys(NEEDS_DATA, str(error))) for one in found]
     steps, sequences, shortest = _size(views[0], given)
     for place, view in enumerate(views):
-        left_out: dict[str, str] = {}
+        left_out: dict[str, str] = {} if known else _unknown(view)
         lags = min(effort.lags, steps - 1)
         if not lags:
             left_out["reach"] = "it needs sequences of at least 2 steps, got 1"
@@ -67,6 +70,15 @@ def measure_layers(
     _add_ranges(found, given, shortest)
     _add_capacity(found, given, effort)
     return found
+
+
+def _unknown(view: LayerView) -> dict[str, str]:
+    """What has to know the cell."""
+    cell = type(view.core.cell).__name__
+    return {
+        "gates": f"it needs a cell of slimrnn, got {cell}, of which it is not known what its gates do",
+        "theorem 1.1": f"it is about RNN, GRU and LSTM, got {cell}; the decay of the state is measured all the same",
+    }
 
 
 def chosen_sequences(view: LayerView, given: LayerInput, most: int) -> LayerInput:
@@ -89,6 +101,10 @@ def chosen_sequences(view: LayerView, given: LayerInput, most: int) -> LayerInpu
     x = given.x.index_select(batch_axis, rows.to(given.x.device))
     lengths = None if given.lengths is None else torch.as_tensor(given.lengths).cpu()[rows]
     return LayerInput(x, hx, lengths)
+
+
+def sequences_in(view: LayerView, given: LayerInput) -> int:
+    return _size(view, given)[1]
 
 
 def _size(view: LayerView, given: LayerInput) -> tuple[int, int, int]:

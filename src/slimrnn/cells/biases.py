@@ -15,16 +15,14 @@ GateBias = float | Sequence[float] | Tensor  # a number, (first, last), or as ma
 def gate_bias(name: str, given: GateBias, units: int, bias: bool = True) -> Tensor:
     """(H) in double precision: a number for all units, (first, last) evenly spaced from the first unit to the last, or
     one number for each; `bias` says whether the cell has any, or only zeros are allowed."""
-    if isinstance(given, Tensor):
-        numbers = given.detach().cpu().tolist()
-    else:
-        numbers = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else given
+    numbers: object = given.detach().cpu().tolist() if isinstance(given, Tensor) else given
+    numbers = list(numbers) if isinstance(numbers, Sequence) and not isinstance(numbers, str) else numbers
     for number in numbers if isinstance(numbers, list) else [numbers]:
         check_number(name, number)
     if not isinstance(numbers, list):
-        values = torch.full((units,), float(numbers), dtype=torch.float64)
+        values = torch.full((units,), float(numbers), dtype=torch.float64)  # type: ignore[arg-type]
     elif len(numbers) == 2:  # of two units, one for each, too
-        values = torch.linspace(*map(float, numbers), units, dtype=torch.float64)
+        values = torch.linspace(float(numbers[0]), float(numbers[1]), units, dtype=torch.float64)
     elif len(numbers) == units:
         values = torch.tensor(numbers, dtype=torch.float64)
     else:

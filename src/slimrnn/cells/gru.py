@@ -16,8 +16,8 @@ class GRUCell(Cell):
         reset="after":  n = tanh(U_n x_t + b_n + r ⊙ (W_n h_{t−1} + b'))   torch; low-rank paper, eq. 7
         reset="before": n = tanh(U_n x_t + b_n + W_n (r ⊙ h_{t−1}))        low-rank paper, eq. 6
 
-    A positive `update_bias`, the initial bias of u (see `gate_bias`), means "carry". (The factorized paper's eq. 12 applies the reset
-    gate to x; these are the standard forms.)"""
+    A positive `update_bias`, the initial bias of u (see `gate_bias`), means "carry". (The factorized paper's eq. 12
+    applies the reset gate to x; these are the standard forms.)"""
 
     gates = 3  # r, u, n
     recurrent_bias: Tensor | None
