@@ -26,9 +26,9 @@ def to_remember_longer(layer: LayerDiagnosis) -> str:
     most = round(math.log(max(layer.steps, 3) - 1), 1)
     given = "" if layer.view.of_torch else f", {BIAS[layer.view.kind]}=(0, {most})"
     return (
-        f"begin with {bias_of(layer)} spread over the units from 0 to ln({layer.steps} − 1) = {most}{given}: some "
-        f"units then forget at once and some in {layer.steps} steps. The same high bias in all units keeps new inputs out; "
-        f"where only one will do, try 3. Or use {UNITARY}."
+        f"begin with {bias_of(layer)} spread over the units from 0 to ln({layer.steps} − 1) = {most}{given}: "
+        f"some units then forget at once and some in {layer.steps} steps. The same high bias in all units keeps new "
+        f"inputs out; where only one will do, try 3. Or use {UNITARY}."
     )
 
 

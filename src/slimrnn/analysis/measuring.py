@@ -44,7 +44,7 @@ def measure_layers(
     found = [LayerDiagnosis(view, 0, 0, tuple(spectra(view)), cost) for view, cost in zip(views, costs, strict=True)]
     stack = views[0].stack
     if given is None or stack is None:
-        return [replace(one, left_out=dict.fromkeys(NEEDS_DATA, missing)) for one in found]
+        return [replace(one, left_out=dict.fromkeys(NEEDS_DATA, missing) | _unknown(one.view)) for one in found]
     known = all(view.kind != "other" for view in views)
     try:
         trajectories = run(stack, given.x, given.lengths, given.hx)
@@ -53,7 +53,7 @@ def measure_layers(
         return [replace(one, overflows=True, left_out=dict.fromkeys(NEEDS_DATA, str(error))) for one in found]
     steps, sequences, shortest = _size(views[0], given)
     for place, view in enumerate(views):
-        left_out: dict[str, str] = {} if known else _unknown(view)
+        left_out = _unknown(view)
         lags = min(effort.lags, steps - 1)
         if not lags:
             left_out["reach"] = "it needs sequences of at least 2 steps, got 1"
@@ -74,6 +74,8 @@ def measure_layers(
 
 def _unknown(view: LayerView) -> dict[str, str]:
     """What has to know the cell."""
+    if view.kind != "other":
+        return {}
     cell = type(view.core.cell).__name__
     return {
         "gates": f"it needs a cell of slimrnn, got {cell}, of which it is not known what its gates do",
