@@ -48,6 +48,12 @@ CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "complex state in bfloat16": lambda: RNN(3, 4, nonlinearity="modrelu", dtype=torch.bfloat16),
     "update bias of text": lambda: GRU(3, 4, update_bias="a"),  # type: ignore[arg-type]
     "update bias that is no number": lambda: GRU(3, 4, update_bias=float("nan")),
+    "three update biases of four units": lambda: GRU(3, 4, update_bias=(0.0, 1.0, 2.0)),
+    "no update biases": lambda: GRU(3, 4, update_bias=()),
+    "a range that does not end": lambda: GRU(3, 4, update_bias=(0.0, float("inf"))),
+    "a range of text": lambda: LSTM(3, 4, forget_bias=("0", "6")),  # type: ignore[arg-type]
+    "forget biases in a matrix": lambda: LSTM(3, 4, forget_bias=torch.zeros(2, 4)),
+    "a range without bias": lambda: GRU(3, 4, bias=False, update_bias=(0.0, 6.0)),
     "forget bias of text": lambda: LSTM(3, 4, forget_bias="a"),  # type: ignore[arg-type]
     "options that torch's layer has": lambda: GRU.from_torch(nn.GRU(3, 4), dtype=torch.float64),
     "budget without input": lambda: hidden_size_for(1000, GRU, 0),

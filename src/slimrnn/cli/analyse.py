@@ -66,6 +66,7 @@ def run(arguments: Sequence[str]) -> None:
     for name, diagnosis in zip(names, found, strict=True):
         print(f"{name}\n{'=' * len(name)}\n{diagnosis}\n" if options.compare else f"{diagnosis}\n")
     _write(found, names, configs, options)
+    print("\n".join(dict.fromkeys(_read(config, options) for config in configs)))
     print(f"report and figures: {options.out / 'report.html'}")
 
 
@@ -78,6 +79,7 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
 
     other = found[1] if options.compare else None
     told = [f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}" for one in configs]
+    told = [f"{text}; {_read(one, options)}" for text, one in zip(told, configs, strict=True)]
     report = html_report(
         found[0],
         other,
@@ -97,7 +99,17 @@ def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
     batch = _batch(config, options)
     reads, given = reader(model, batch.inputs, batch.lengths)
     with refusing(ValueError):
-        return diagnose(reads, *given, thorough=options.thorough)
+        return diagnose(reads, *given, thorough=options.thorough, updates=_updates(path))
+
+
+def _updates(path: Path) -> int | None:
+    """That the net was trained for; None of a run that goes on."""
+    from slimrnn.training.record import Run
+
+    result = Run(_directory(path)).result
+    if result is None:
+        return None
+    return result.updates if path.name == "final.safetensors" else result.best_update
 
 
 def _directory(path: Path) -> Path:
@@ -121,6 +133,15 @@ def _batch(config: Config, options: Options) -> Batch:
         return batch
     lengths = None if batch.lengths is None else batch.lengths.clamp_max(options.steps)
     return replace(batch, inputs=batch.inputs[: options.steps], lengths=lengths)
+
+
+def _read(config: Config, options: Options) -> str:
+    """ "8 of 1,000 sequences for validation were read (--sequences)"."""
+    size = config.task.samples(options.split, config.seed).size
+    name = {"valid": "validation", "train": "training"}[options.split]
+    if size is None:
+        return f"read {options.sequences} new sequences for {name} (--sequences sets how many)"
+    return f"read {min(options.sequences, size):,} of {size:,} sequences for {name} (--sequences sets how many)"
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

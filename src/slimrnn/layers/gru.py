@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import GRUCell
+from slimrnn.cells.biases import GateBias
 from slimrnn.layers.options import StackOptions, naming_options
 from slimrnn.layers.stack import RecurrentStack
 
@@ -19,7 +20,8 @@ class GRU(RecurrentStack):
     """As torch.nn.GRU, with a recurrent matrix of any structure.
 
     reset="after" is torch's cell, "before" the low-rank paper's eq. 6; `update_bias` is the initial bias of the update
-    gate, positive to carry the state. `RecurrentStack` describes the other options."""
+    gate, positive to carry the state: a number, (first, last) spread evenly over the units, or a number for each unit.
+    `RecurrentStack` describes the other options."""
 
     torch_type = nn.GRU
 
@@ -35,7 +37,7 @@ class GRU(RecurrentStack):
         bidirectional: bool = False,
         *,
         reset: str = "after",
-        update_bias: float = 0.0,
+        update_bias: GateBias = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
         make_cell = partial(GRUCell, reset=reset, update_bias=update_bias)

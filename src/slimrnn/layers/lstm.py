@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import LSTMCell
+from slimrnn.cells.biases import GateBias
 from slimrnn.layers.options import StackOptions, naming_options
 from slimrnn.layers.stack import RecurrentStack
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 class LSTM(RecurrentStack):
     """As torch.nn.LSTM, with a recurrent matrix of any structure.
 
-    `peephole=True` lets the gates see the cell state; `forget_bias` is the initial bias of the forget gate.
-    `RecurrentStack` describes the other options."""
+    `peephole=True` lets the gates see the cell state; `forget_bias` is the initial bias of the forget gate: a
+    number, (first, last) spread evenly over the units, or a number for each unit. `RecurrentStack` describes the other
+    options."""
 
     torch_type = nn.LSTM
 
@@ -35,7 +37,7 @@ class LSTM(RecurrentStack):
         bidirectional: bool = False,
         *,
         peephole: bool = False,
-        forget_bias: float = 0.0,
+        forget_bias: GateBias = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
         make_cell = partial(LSTMCell, peephole=peephole, forget_bias=forget_bias)

@@ -71,9 +71,12 @@ def _read(kind: Any, value: object, where: str) -> Any:
         return _read_task(value, where)
     if is_dataclass(kind):
         return _build(kind, value, where)  # type: ignore[arg-type]
-    if origin in (Union, UnionType) and NoneType in parts:
+    if origin in (Union, UnionType):
+        if value is None and NoneType in parts:
+            return None
         others = [part for part in parts if part is not NoneType]
-        return None if value is None else _read(others[0], value, where)
+        lists = [part for part in others if get_origin(part) is tuple]
+        return _read(lists[0] if lists and isinstance(value, list | tuple) else others[0], value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"expected {where} to be a list, got {value!r}")

@@ -38,10 +38,10 @@ class ModelConfig:
     """rnn, highway (tanh or relu); modrelu has a complex state"""
     reset: Literal["before", "after"] = "after"
     """gru: the reset gate acts before or after the recurrent product"""
-    update_bias: float = 0.0
-    """gru: initial bias of the update gate; positive: keep the state"""
-    forget_bias: float = 0.0
-    """lstm: initial bias of the forget gate"""
+    update_bias: float | tuple[float, ...] = 0.0
+    """gru: initial bias of the update gate; positive: keep the state; two numbers are spread over the units"""
+    forget_bias: float | tuple[float, ...] = 0.0
+    """lstm: initial bias of the forget gate; two numbers are spread over the units"""
     peephole: bool = False
     """lstm: gates see the cell state"""
     transition_depth: int = 1
