@@ -114,7 +114,7 @@ def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
     if torch.is_grad_enabled() or torch.compiler.is_compiling() or stack.backend != "native" or transformed():
         return None
-    if stack.dropout and stack.training:
+    if (stack.dropout and stack.training) or torch.jit.is_tracing():
         return None
     stream: Stream | None = stack.__dict__.get("_stream")
     if stream is None or not stream.is_current():

@@ -13,7 +13,7 @@ from slimrnn.ops.operators import Definition, differentiate, run_backward, run_f
 
 def nobody_is_watching(tensors: Sequence[Tensor]) -> bool:
     """Whether the operator may be left out: nothing traces, exports or intercepts what happens to these tensors."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
         return False
     return all(type(t) is Tensor or type(t) is torch.nn.Parameter for t in tensors)
 

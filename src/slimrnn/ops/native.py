@@ -33,7 +33,8 @@ def scan(
         x = x if u is not None else pairs_flat(x)
     start = torch.stack([pairs_flat(part) for part in state])
     tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
-    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    # A trace is differentiated or not wherever it is run, and not as it was made.
+    keep = torch.jit.is_tracing() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
     if not nobody_is_watching(tensors):
         calling.definition = definition if keep else None
         try:
