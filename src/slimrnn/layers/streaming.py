@@ -12,7 +12,7 @@ from slimrnn._fields import field_dtype
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
-from slimrnn.ops.operators import transformed
+from slimrnn.ops.operators import traced, transformed
 from slimrnn.ops.stepping import Stepper
 from slimrnn.structures.dense import DenseMap
 
@@ -114,7 +114,7 @@ def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
     if torch.is_grad_enabled() or torch.compiler.is_compiling() or stack.backend != "native" or transformed():
         return None
-    if (stack.dropout and stack.training) or torch.jit.is_tracing():
+    if (stack.dropout and stack.training) or traced():
         return None
     stream: Stream | None = stack.__dict__.get("_stream")
     if stream is None or not stream.is_current():
