@@ -11,7 +11,7 @@ from typing import Any
 
 import slimrnn
 
-ABI = 3
+ABI = 4
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
 
 
@@ -92,6 +92,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "use_isa": ([c_char_p], c_int32),
         "forward": ([POINTER(ScanStruct)], c_int32),
         "backward": ([POINTER(ScanStruct)], c_int32),
+        "product": ([POINTER(TermStruct), c_int32, c_int32, c_int64, c_int32, c_int32, c_void_p, c_void_p], c_int32),
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
         "step": ([c_void_p, c_int64, *(c_void_p,) * 6], c_int32),
