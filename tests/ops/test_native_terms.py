@@ -38,7 +38,9 @@ def build(name: str, pairs: bool) -> StructuredMap:
     return structure.build(size, size, gates, complex=pairs, dtype=torch.float64)
 
 
-def call(term: NativeTerm, gates: int, size: int, pairs: bool, way: int, span: range, x: Tensor, y: Tensor) -> list[Tensor]:
+def call(
+    term: NativeTerm, gates: int, size: int, pairs: bool, way: int, span: range, x: Tensor, y: Tensor
+) -> list[Tensor]:
     """`slimrnn_product` on rows of x and y; returns the gradients."""
     tensors = [real_view(t).to(x.dtype) if t.is_floating_point() or t.is_complex() else t for t in term.tensors]
     term = NativeTerm(term.plan, tuple(t.contiguous() for t in tensors))
@@ -80,7 +82,9 @@ def check_range(built: StructuredMap, span: range, rows: int, dtype: torch.dtype
                 torch.testing.assert_close(found.double(), real_view(right), rtol=tolerance, atol=tolerance * rows)
     for actual, right in ((forth, product.detach()), (back, built.rmatvec(y, chosen).detach())):
         assert torch.all(actual[rows:] == GUARD)
-        torch.testing.assert_close(actual[:rows].double(), flat(right, torch.float64)[:rows], rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(
+            actual[:rows].double(), flat(right, torch.float64)[:rows], rtol=tolerance, atol=tolerance
+        )
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -102,5 +106,7 @@ def test_bad_ranges_are_refused() -> None:
     (term,) = built.native_terms() or []
     held, x = FilledTerm(term, 4, 12, False), numbers(4, 48)
     for first, last in ((-1, 2), (2, 2), (3, 2), (0, 5)):
-        status = library.slimrnn_product(ctypes.byref(held.struct), 1, PRODUCT, 1, first, last, x.data_ptr(), x.data_ptr())
+        status = library.slimrnn_product(
+            ctypes.byref(held.struct), 1, PRODUCT, 1, first, last, x.data_ptr(), x.data_ptr()
+        )
         assert status == 1

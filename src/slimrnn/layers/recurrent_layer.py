@@ -119,6 +119,8 @@ class RecurrentLayer(nn.Module):
     ) -> tuple[Tensor, State]:
         """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state."""
         x_mask, h_mask = self._dropout_masks(x_TBI)
+        if lengths_B is not None:  # U x of the padding is a sum's zero share, whatever stands there
+            x_TBI = x_TBI.masked_fill(~reference.valid_steps(len(x_TBI), lengths_B), 0)
         if x_mask is not None:
             x_TBI = x_TBI * x_mask
         if self.line == 1:
