@@ -215,6 +215,16 @@ int32_t slimrnn_backward(const slimrnn_scan *scan) {
     }
 }
 
+int32_t slimrnn_product(const slimrnn_term *term, int32_t dtype, int32_t way, int64_t rows, int32_t first, int32_t last,
+                        void *x, void *y) {
+    if (!term || !term_is_sound(*term) || dtype < 0 || dtype > 1 || way < SLIMRNN_PRODUCT || way > SLIMRNN_GRADIENT ||
+        rows < 0 || first < 0 || first >= last || last > term->gates || !x || !y)
+        return SLIMRNN_BAD_ARGUMENT;
+    for (int i = 0; way == SLIMRNN_GRADIENT && i < tensors_of(*term); i++)
+        if (!term->gradient || !term->gradient[i]) return SLIMRNN_BAD_ARGUMENT;
+    return kernels()->product(term, dtype, way, rows, first, last, x, y);
+}
+
 int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
     if (!scan || !handle) return SLIMRNN_BAD_ARGUMENT;
     try {

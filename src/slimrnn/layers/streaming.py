@@ -13,7 +13,7 @@ from slimrnn.layers.fingerprint import Fingerprint
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
-from slimrnn.ops.operators import transformed
+from slimrnn.ops.operators import traced, transformed
 from slimrnn.ops.stepping import Stepper
 from slimrnn.structures.dense import DenseMap
 
@@ -92,7 +92,7 @@ class Shapes(NamedTuple):
 
 def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or transformed():
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or transformed() or traced():
         return None
     return None if stack.dropout and stack.training else current_stream(stack)
 

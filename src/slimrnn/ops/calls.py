@@ -51,7 +51,7 @@ class Call:
         size = width // 2 if self.plan.complex else width
         sums = self.plan.split(gradients) if gradients else [None] * len(self.plan.terms)
         terms = zip(self.plan.split(self.weights), sums, strict=True)
-        self.terms = [_Term(term, gates, size, self.plan.complex, d) for term, d in terms]
+        self.terms = [FilledTerm(term, gates, size, self.plan.complex, d) for term, d in terms]
         self.structs = (TermStruct * len(self.terms))(*(term.struct for term in self.terms))
         enough = time * state.numel() * gates > ONE_THREAD
         self.threads = min(torch.get_num_threads(), self.batch) if enough else 1
@@ -82,10 +82,12 @@ class Call:
         check(getattr(native_library(), function)(ctypes.byref(self.struct)))
 
 
-class _Term:
-    """A filled-in slimrnn_term."""
+class FilledTerm:
+    """A filled-in slimrnn_term, and the arrays that its pointers need alive."""
 
-    def __init__(self, term: NativeTerm, gates: int, size: int, pairs: bool, gradient: NativeTerm | None) -> None:
+    def __init__(
+        self, term: NativeTerm, gates: int, size: int, pairs: bool, gradient: NativeTerm | None = None
+    ) -> None:
         plan = term.plan
         self.tensors = term.tensors
         self.data = (ctypes.c_void_p * len(term.tensors))(*(t.data_ptr() for t in term.tensors))

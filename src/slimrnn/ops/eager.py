@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slimrnn.ops.operators import Definition, differentiate, run_backward, run_forward, save
+from slimrnn.ops.operators import Definition, differentiate, run_backward, run_forward, save, traced
 
 
 def nobody_is_watching(tensors: Sequence[Tensor]) -> bool:
     """Whether the operator may be left out: nothing traces, exports or intercepts what happens to these tensors."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    if torch.compiler.is_compiling() or traced() or torch._C._len_torch_dispatch_stack():
         return False
     return all(type(t) is Tensor or type(t) is torch.nn.Parameter for t in tensors)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from slimrnn._fields import pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.eager import EagerScan, nobody_is_watching
-from slimrnn.ops.operators import Definition, calling, run_forward, transformed
+from slimrnn.ops.operators import Definition, calling, run_forward, traced, transformed
 from slimrnn.ops.terms import Plan, Program
 
 HALF = (torch.float16, torch.bfloat16)
@@ -38,7 +38,8 @@ def scan(
         x = x if u is not None else pairs_flat(x)
     start = torch.stack([pairs_flat(part) for part in state])
     tensors = [t for t in (x, u, bias, start, own, *weights) if t is not None]
-    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    # A trace is differentiated or not wherever it is run, and not as it was made.
+    keep = traced() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
     if not nobody_is_watching(tensors):
         calling.definition = definition if keep else None
         try:

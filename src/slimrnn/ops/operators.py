@@ -21,13 +21,14 @@ from slimrnn.ops.calls import GATES, Call
 from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
+traced: Callable[[], bool] = torch._C._is_tracing  # whether torch.jit records what happens
 
 
 class Definition(NamedTuple):
     """The layer in plain torch, for derivatives that the native core does not have."""
 
     replay: Callable[..., tuple[Tensor, Tensor]]  # the reference scan on the operator's tensors
-    products: Callable[[], Tensor]  # U x + b again, where the operator was given that
+    products: Callable[[], Tensor] | None  # U x + b again, where the operator was given that
 
 
 class Calling(threading.local):
@@ -229,6 +230,8 @@ def _differentiate_again(
     with torch.enable_grad():
         if inputs[1] is None:  # no u: the operator was given products
             inputs[0] = pairs_flat(ctx.definition.products())
+        # As views of their own: one may have come of another, and what goes back from here is each one's direct share.
+        inputs = [None if t is None else t.view_as(t) for t in inputs]
         out, last = ctx.definition.replay(*inputs[:5], inputs[5:], mask, lengths, ctx.reverse)
     wanted = [t for t in inputs if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))

@@ -198,9 +198,9 @@ class StructuredMap(nn.Module):
         """(..., n) -> (..., G, m): W_g h for the chosen gates."""
         raise NotImplementedError(f"{type(self).__name__} does not define matvec")
 
-    def affine(self, x: Tensor, bias: Tensor | None) -> Tensor:
+    def affine(self, x: Tensor, bias: Tensor | None, prepared: Prepared | None = None) -> Tensor:
         """W_g x + b_g for a real input x, also where the map is complex; bias is (G, m)."""
-        y = self.matvec(x.to(field_dtype(x.dtype, self.complex)))
+        y = self.matvec(x.to(field_dtype(x.dtype, self.complex)), prepared=prepared)
         return y if bias is None else y + bias
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
