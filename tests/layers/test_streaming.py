@@ -155,7 +155,7 @@ def test_steps_see_changed_attributes(change: str) -> None:
     check(stack, x)
 
 
-LARGE = {
+LARGE: dict[str, Callable[[RecurrentStack], Any]] = {
     **INVISIBLE,
     "one column": lambda stack: stack.layer(0).recurrent.get_parameter("weight").data[:, :, 17].add_(1),
     "one number, seen by torch": lambda stack: stack.layer(0).recurrent.get_parameter("weight")[0, 3, 5].add_(1),
