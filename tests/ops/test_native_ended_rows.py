@@ -1,4 +1,4 @@
-"""Sequences that have ended take no part: whatever stands in their padding, nothing of it is seen, and no gradient is."""
+"""Sequences that have ended take no part: whatever stands in their padding is not seen, and has no gradient."""
 
 from __future__ import annotations
 

@@ -217,7 +217,8 @@ def differentiate(
     )
     d_x = None
     if ctx.needs_input_grad[0]:
-        d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
+        with torch.autocast(d_wx.device.type, enabled=False):  # as forward: backward may be called inside of one
+            d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
     d_u, d_bias, d_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
     return d_x, d_u, d_bias, d_state, d_weights, d_own, None, None, None, None, None
 
