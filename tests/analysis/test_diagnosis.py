@@ -290,8 +290,8 @@ def test_a_layer_that_forgets_and_states_that_correlate_are_one_sentence() -> No
 
 def test_says_how_many_sequences_were_read_and_why() -> None:
     def headline(*sequences: int, thorough: bool = False, lengths: list[int] | None = None) -> str:
-        given = {} if lengths is None else {"lengths": lengths}
-        return " ".join(str(diagnose(GRU(2, 3), batch(20, *sequences), thorough=thorough, **given)).split())
+        found = diagnose(GRU(2, 3), batch(20, *sequences), thorough=thorough, lengths=lengths)
+        return " ".join(str(found).split())
 
     assert "on 4 sequences of 20 steps" in headline(4)
     assert "on 8 of 40 sequences (to be quick; thorough=True reads 32) of 20 steps" in headline(40)
