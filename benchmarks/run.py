@@ -11,15 +11,17 @@ import gc
 import json
 import os
 import platform
+import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from sections import PEAK_SHARE, SECTIONS, Table
 from timing import Options
 
 import slimrnn
+from slimrnn._checks import suggestion
 from slimrnn.ops import resolve_backend
 
 
@@ -49,8 +51,30 @@ def main() -> None:
         )
 
 
+# argparse's words and ours.
+REWORDED = (
+    (r"^argument (\S+): invalid choice: (.*) \(choose from (.*)\)$", r"expected \1 to be one of \3, got \2"),
+    (r"^argument (\S+): expected (?:at least )?one argument$", r"expected a value after \1, got none"),
+    (r"^argument (\S+): expected (.*), got (.*)$", r"expected \1 to be \2, got \3"),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """With errors of one line, as those of all commands."""
+
+    def error(self, message: str) -> NoReturn:
+        for theirs, ours in REWORDED:
+            message = re.sub(theirs, ours, message)
+        self.exit(2, f"slimrnn: {message}\n")
+
+
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(
+        prog="slimrnn bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     parser.add_argument("--section", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="default: all")
     parser.add_argument(
         "--threads",
@@ -63,7 +87,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", metavar="SUBSTRING", default="", help="rows whose layer, rival or shape has it")
     parser.add_argument("--quick", action="store_true", help="short sequences and small states")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers here too")
-    args = parser.parse_args()
+    args, unknown = parser.parse_known_args()
+    if unknown:
+        options = [option for action in parser._actions for option in action.option_strings]
+        parser.error(f"expected options of slimrnn bench, got {unknown[0]}{suggestion(unknown[0], options)}")
     args.repeats = args.repeats or (2 if args.quick else 7)
     return args
 

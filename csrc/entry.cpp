@@ -183,6 +183,17 @@ int32_t slimrnn_backward(const slimrnn_scan *scan) {
     }
 }
 
+int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int32_t first, int32_t last, void *x,
+                        void *y) {
+    if (!scan || scan->dtype < 0 || scan->dtype > 1 || scan->gates < 1 || scan->width < 1 || !scan->terms ||
+        scan->term_count != 1 || way < SLIMRNN_PRODUCT || way > SLIMRNN_GRADIENT || rows < 0 || first < 0 ||
+        first >= last || last > scan->gates || !x || !y)
+        return SLIMRNN_BAD_ARGUMENT;
+    const Kernels *k = kernels();
+    if (!k->terms_are_sound(scan, way == SLIMRNN_GRADIENT)) return SLIMRNN_BAD_ARGUMENT;
+    return k->product(scan, way, rows, first, last, x, y);
+}
+
 int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
     if (!scan || !handle) return SLIMRNN_BAD_ARGUMENT;
     try {

@@ -88,8 +88,8 @@ template <class T> class Gradients {
         for (int64_t r = 0; r < step.rows; r++, rows++) {
             T *to = x + rows * ldx;
             const T *h = step.h_before + r * width;
-            if (map.mask)
-                for (int64_t i = 0; i < width; i++) to[i] = h[i] * map.mask[r * width + i];
+            if (const T *mask = step.map->mask)
+                for (int64_t i = 0; i < width; i++) to[i] = h[i] * mask[r * width + i];
             else
                 memcpy(to, h, sizeof(T) * width);
             if (s.cell == SLIMRNN_GRU_BEFORE) {  // the candidate's product is that of r h
@@ -104,6 +104,7 @@ template <class T> class Gradients {
     bool is_full() const { return rows + map.rows > most; }
 
     void sum_up() {
+        if (!rows) return;
         for (int k = 0; k < map.count; k++) {
             const Term<T> &term = *map.terms[k];
             auto add = [&](const T *from, int64_t ldf, const T *y, int64_t ldy, int first, int last) {

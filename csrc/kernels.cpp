@@ -136,6 +136,46 @@ void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
         deliver_all<float>(*s, pack->single, static_cast<const float *>(sums));
 }
 
+template <class T> int run_product(const slimrnn_scan &s, int way, int64_t rows, int first, int last, T *x, T *y) {
+    Pack pack{sizeof(T) == 8, 1, {}, {}, nullptr, nullptr};
+    int status = fill_pack<T>(&pack, s, way != SLIMRNN_PRODUCT);
+    const Term<T> *term = terms_of<T>(&pack)[0];
+    const int64_t width = s.width, gates = last - first;
+    T *memory = nullptr;
+    if (!status) {
+        const int64_t ldk = s.gates * term->kept_size(), sums = round_up(term->gradient_size(), lanes<T>);
+        const int64_t scratch = round_up(term->scratch_size(rows), lanes<T>), kept = round_up(rows * ldk, lanes<T>);
+        // The gradient reads whole vectors beyond the rows: its x and y are copies with room behind them.
+        const int64_t xs = rows * width + panel<T>, ys = rows * gates * width + panel<T>;
+        memory = static_cast<T *>(calloc(size_t(sums + scratch + kept + 2 * round_up(xs, lanes<T>) + ys), sizeof(T)));
+        T *at_kept = memory + sums + scratch, *x_copy = at_kept + kept, *discarded = x_copy + round_up(xs, lanes<T>),
+          *y_copy = discarded + round_up(xs, lanes<T>);
+        if (!memory) {
+            status = SLIMRNN_NO_MEMORY;
+        } else if (way == SLIMRNN_PRODUCT) {
+            term->matvec(memory, rows, x, width, y, gates * width, first, last);
+        } else if (way == SLIMRNN_ADJOINT) {
+            term->rmatvec(memory, rows, y, gates * width, x, width, first, last, at_kept, ldk);
+        } else {
+            memcpy(x_copy, x, sizeof(T) * rows * width);
+            memcpy(y_copy, y, sizeof(T) * rows * gates * width);
+            T *at_scratch = memory + sums;
+            term->rmatvec(at_scratch, rows, y_copy, gates * width, discarded, width, first, last, at_kept, ldk);
+            term->gradient(at_scratch, rows, x_copy, width, y_copy, gates * width, first, last, at_kept, ldk, memory);
+            term->deliver(memory, first, last);
+        }
+    }
+    free(memory);
+    free(pack.memory);
+    delete term;
+    return status;
+}
+int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, void *x, void *y) {
+    return s->dtype == SLIMRNN_F64
+               ? run_product<double>(*s, way, rows, first, last, static_cast<double *>(x), static_cast<double *>(y))
+               : run_product<float>(*s, way, rows, first, last, static_cast<float *>(x), static_cast<float *>(y));
+}
+
 }  // namespace
 }  // namespace SLIMRNN_ISA
 
@@ -147,6 +187,7 @@ extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
     SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::structure_name, SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,      SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
     SLIMRNN_ISA::forward,      SLIMRNN_ISA::sums_size, SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
     SLIMRNN_ISA::checksum,
+    SLIMRNN_ISA::product,
 };
 
 }  // namespace slimrnn

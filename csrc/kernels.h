@@ -18,6 +18,8 @@ struct Kernels {
     int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);
     void (*deliver)(const slimrnn_scan *scan, void *packed, const void *sums);
     uint64_t (*checksum)(const void *const *data, const int64_t *bytes, int count);
+    // One term by itself, see slimrnn_product.
+    int (*product)(const slimrnn_scan *scan, int way, int64_t rows, int first, int last, void *x, void *y);
 };
 
 extern const Kernels generic_kernels;

@@ -4,6 +4,7 @@
 #include "cells/gru.h"
 #include "cells/lstm.h"
 #include "gradients.h"
+#include "some_rows.h"
 
 #include <new>
 
@@ -33,6 +34,7 @@ template <class T> class TimeLoop {
     const int64_t block;  // numbers of a state of these rows
     const Packed<T> input;
     Recurrence<T> maps[SLIMRNN_MOST_PHASES];
+    SomeRows<T> some;  // where sequences have ended, the others
 
     const T *in(const void *p, int64_t t, int64_t per_row) const {
         return static_cast<const T *>(p) + (t * s.batch + first) * per_row;
@@ -54,6 +56,7 @@ template <class T> class TimeLoop {
         for (int phase = 0; phase < s.phases; phase++)
             maps[phase] = {terms + phase * terms_per_phase(s), terms_per_phase(s), s.mask ? in(s.mask, 0, width) : nullptr,
                            rows, width, masked, scratch, s.gates, {}};
+        if (s.lengths) some = SomeRows<T>(s, rows, memory);
     }
 
     void forward() {
@@ -69,15 +72,19 @@ template <class T> class TimeLoop {
             const int64_t t = time_of(k);
             enter(step, k);
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : gates;
-            begin(step.gates, t);
             if (!s.u && k + 1 < s.time) prefetch(in(s.x, time_of(k + 1), row_gates), rows * row_gates);
             if (s.gate_history && k + 1 < s.time)
                 prefetch<1>(in(s.gate_history, time_of(k + 1), row_gates), rows * row_gates);
             T *to = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
             step.h = !s.leaky ? to : keeps_given() ? out(s.state_history, t, width) : given;
             step.c = s.lengths || !c_history ? c[k % 2] : out(c_history, t, width);
-            cell.forward(step);
-            if (s.leaky) mix(step, leak(k), to);
+            if (all_go_on(t)) {
+                begin(step.gates, in(s.x, t, row_input()), rows);
+                cell.forward(step);
+                if (s.leaky) mix(step, leak(k), to);
+            } else {
+                forward_some(step, k, to, given);
+            }
             if (s.lengths) keep_ended(step, t, h_history, c_history);
             if (s.is_complex) show(step.h, t);
             step.h_before = step.h;
@@ -98,7 +105,6 @@ template <class T> class TimeLoop {
         Step<T> step{nullptr, rows, width, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
                      nullptr, nullptr, memory.take(block), nullptr, nullptr, nullptr, 0};
         T *d_h = memory.take(block), *before = memory.take(block);
-        T *ended[2] = {memory.take(block), memory.take(block)};
         T *h_local = memory.take(block), *c_local = memory.take(block);
         T *given = memory.take(block), *d_given = memory.take(block);
         T *pairs[2] = {memory.take(block), memory.take(block)};
@@ -122,18 +128,17 @@ template <class T> class TimeLoop {
             if (k > 0) prefetch(in(s.d_out, time_of(k - 1), width), block);
             if (k > 1) prefetch(in(s.out, time_of(k - 2), width), block);
             if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
-            if (s.lengths) set_aside_ended(t, d_h, s.states == 2 ? step.d_c : nullptr, ended);
             step.d_h = d_h;
             step.d_h_before = before;
-            memset(before, 0, sizeof(T) * block);
-            if (s.leaky) unmix(step, leak(k), keeps_given() ? out(s.state_history, t, width) : given, d_given);
-            cell.backward(step);
-            if (s.leaky) pass_leak(d_h, leak(k), before);
-            if (s.lengths) pass_ended(step, t, ended);
+            if (all_go_on(t)) {
+                take_back(step, k, keeps_given() ? out(s.state_history, t, width) : given, d_given);
+                for (int64_t r = 0; s.d_wx && r < rows; r++)
+                    memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
+                gradients.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
+            } else {
+                backward_some(step, k, gradients, given, d_given);
+            }
             std::swap(d_h, before);
-            for (int64_t r = 0; s.d_wx && r < rows; r++)
-                memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
-            gradients.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
             step.h = const_cast<T *>(previous);
             std::swap(pairs[0], pairs[1]);
             if (gradients.is_full() || k < s.phases) gradients.sum_up();
@@ -149,7 +154,7 @@ template <class T> class TimeLoop {
         int64_t sums = 0;
         for (int phase = 0; phase < s.phases; phase++)
             sums += Gradients<T>::workspace(s, terms + phase * terms_per_phase(s), rows);
-        return scratch + rows * s.width * (13 + s.gates) + 36 * panel<T> + sums;
+        return scratch + rows * s.width * (11 + s.gates) + 36 * panel<T> + sums + SomeRows<T>::workspace(s, rows);
     }
 
   private:
@@ -161,9 +166,77 @@ template <class T> class TimeLoop {
         step.map = &maps[k % s.phases];
         step.own = s.own_rows > s.leaky ? own(k) : nullptr;
     }
+    int64_t row_input() const { return s.u ? s.input_size : row_gates; }
+
+    // Sequences that have ended take no part in a step: whatever stands in their rows reaches neither a state nor a sum.
+    bool all_go_on(int64_t t) {
+        if (!s.lengths) return true;
+        some.count = 0;
+        for (int64_t r = 0; r < rows; r++)
+            if (valid(t, r)) some.row[some.count++] = r;
+        return some.count == rows;
+    }
+    // The same step for those rows alone.
+    Step<T> narrowed(const Step<T> &step) const {
+        Step<T> part = step;
+        part.rows = some.count;
+        part.h_before = some.gather(step.h_before, width, some.h_before);
+        if (s.states == 2) part.c_before = some.gather(step.c_before, width, some.c_before);
+        return part;
+    }
+    Recurrence<T> narrowed(const Recurrence<T> &map) const {
+        Recurrence<T> part = map;
+        part.rows = some.count;
+        if (map.mask) part.mask = some.gather(map.mask, width, some.mask);
+        return part;
+    }
+    void forward_some(Step<T> &step, int64_t k, T *to, T *given) {
+        const int64_t t = time_of(k);
+        const Recurrence<T> map = narrowed(*step.map);
+        Step<T> part = narrowed(step);
+        part.map = &map;
+        part.gates = some.gates, part.h = s.leaky ? given : some.h, part.c = some.c;
+        begin(part.gates, some.gather(in(s.x, t, row_input()), row_input(), some.input), part.rows);
+        cell.forward(part);
+        if (keeps_given()) some.scatter(given, width, width, out(s.state_history, t, width), rows);
+        if (s.leaky) mix(part, leak(k), some.h);
+        some.scatter(part.h, width, width, to);
+        if (s.states == 2) some.scatter(part.c, width, width, step.c);
+        if (s.gate_history) some.scatter(part.gates, row_gates, row_gates, step.gates, rows);
+        step.h = to;
+    }
+    void backward_some(Step<T> &step, int64_t k, Gradients<T> &gradients, T *given, T *d_given) {
+        const int64_t t = time_of(k);
+        Recurrence<T> map = narrowed(*step.map);
+        Step<T> part = narrowed(step);
+        part.map = &map;
+        gradients.make_room(part, map);
+        part.h = some.gather(step.h, width, some.h);
+        part.d_h = some.gather(step.d_h, width, some.d_h);
+        part.d_h_before = some.d_h_before;
+        if (s.gate_history) part.gates = some.gather(step.gates, row_gates, some.gates);
+        if (s.states == 2) {
+            part.c = some.gather(step.c, width, some.c);
+            part.d_c = some.gather(step.d_c, width, some.d_c);
+        }
+        if (keeps_given()) some.gather(out(s.state_history, t, width), width, given);
+        take_back(part, k, given, d_given);
+        memcpy(step.d_h_before, step.d_h, sizeof(T) * block);  // past the step, unchanged
+        some.scatter(part.d_h_before, width, width, step.d_h_before);
+        if (s.states == 2) some.scatter(part.d_c, width, width, step.d_c);
+        if (s.d_wx) some.scatter(part.d_gates, part.ldd, row_gates, out(s.d_wx, t, row_gates), rows);
+        gradients.remember(part, s.u ? some.gather(in(s.x, t, s.input_size), s.input_size, some.input) : nullptr);
+    }
+    void take_back(Step<T> &step, int64_t k, T *given, T *d_given) const {
+        const T *d_h = step.d_h;
+        memset(step.d_h_before, 0, sizeof(T) * step.rows * width);
+        if (s.leaky) unmix(step, leak(k), given, d_given);
+        cell.backward(step);
+        if (s.leaky) pass_leak(step.rows, d_h, leak(k), step.d_h_before);
+    }
     // h = a h_before + (1 − a) v, where the cell gave v
     void mix(Step<T> &step, const T *leak, T *to) const {
-        for (int64_t r = 0; r < rows; r++)
+        for (int64_t r = 0; r < step.rows; r++)
             each_vector<T>(width, [&](int64_t i, auto n) {
                 const int64_t at = r * width + i;
                 Vec<T> v = n.get(step.h + at), a = n.get(leak + i);
@@ -174,7 +247,7 @@ template <class T> class TimeLoop {
     // The cell sees what it gave and the gradient of that; the leak's is summed.
     void unmix(Step<T> &step, const T *leak, T *given, T *d_given) const {
         T *d_leak = step.d_own + (s.own_rows - 1) * width;
-        for (int64_t r = 0; r < rows; r++)
+        for (int64_t r = 0; r < step.rows; r++)
             each_vector<T>(width, [&](int64_t i, auto n) {
                 const int64_t at = r * width + i;
                 if (s.states == 2)
@@ -187,19 +260,19 @@ template <class T> class TimeLoop {
         step.h = given;
         step.d_h = d_given;
     }
-    void pass_leak(const T *d_h, const T *leak, T *d_before) const {
+    void pass_leak(int64_t rows, const T *d_h, const T *leak, T *d_before) const {
         for (int64_t r = 0; r < rows; r++)
             each_vector<T>(width, [&](int64_t i, auto n) {
                 add_to<T>(d_before + r * width + i, n, n.get(d_h + r * width + i) * n.get(leak + i));
             });
     }
     // The gates before the recurrent product: U x + b.
-    void begin(T *gates, int64_t t) const {
+    void begin(T *gates, const T *x, int64_t rows) const {
         if (!s.u) {
-            memcpy(gates, in(s.x, t, row_gates), sizeof(T) * rows * row_gates);
+            memcpy(gates, x, sizeof(T) * rows * row_gates);
             return;
         }
-        const T *x = in(s.x, t, s.input_size), *bias = static_cast<const T *>(s.bias);
+        const T *bias = static_cast<const T *>(s.bias);
         if (s.input_size < 8) {
             multiply_by_rows(rows, x, s.input_size, input, gates, row_gates, bias);
             return;
@@ -273,25 +346,6 @@ template <class T> class TimeLoop {
                 memcpy(to, now + r * width, bytes);
             }
         }
-    }
-    // On the way back the cell sees no gradient of a sequence that has ended: it goes past the step unchanged.
-    void set_aside_ended(int64_t t, T *d_h, T *d_c, T *const *aside) const {
-        const size_t bytes = sizeof(T) * width;
-        for (int64_t r = 0; r < rows; r++)
-            for (T *d : {d_h, d_c})
-                if (d && !valid(t, r)) {
-                    memcpy(aside[d == d_c] + r * width, d + r * width, bytes);
-                    memset(d + r * width, 0, bytes);
-                }
-    }
-    void pass_ended(Step<T> &step, int64_t t, T *const *aside) const {
-        const size_t bytes = sizeof(T) * width;
-        for (int64_t r = 0; r < rows; r++)
-            if (!valid(t, r)) {
-                memset(step.d_gates + r * step.ldd, 0, sizeof(T) * row_gates);
-                memcpy(step.d_h_before + r * width, aside[0] + r * width, bytes);
-                if (s.states == 2) memcpy(step.d_c + r * width, aside[1] + r * width, bytes);
-            }
     }
     // The state before step k: the previous one where there was one, else the initial state.
     const T *state_before(int64_t k, const T *previous, int which, T *local) const {

@@ -89,6 +89,15 @@ SLIMRNN_API int32_t slimrnn_use_isa(const char *name);
 SLIMRNN_API int32_t slimrnn_forward(const slimrnn_scan *scan);
 SLIMRNN_API int32_t slimrnn_backward(const slimrnn_scan *scan);
 
+/* The first term of a scan by itself, for rows of `width` numbers and the gates first ... last-1 only; of the scan, its
+ * dtype, is_complex, gates, width and terms are read.
+ * PRODUCT   y (rows, last-first, width) += W x
+ * ADJOINT   x (rows, width) += W^H y
+ * GRADIENT  the term's gradients += the gradient of the sum of <y, W x> */
+enum slimrnn_way { SLIMRNN_PRODUCT = 0, SLIMRNN_ADJOINT = 1, SLIMRNN_GRADIENT = 2 };
+SLIMRNN_API int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int32_t first, int32_t last,
+                                    void *x, void *y);
+
 /* Single steps with weights packed once. `open` reads everything of the scan but time, batch, x, state, out and last;
  * own and bias must stay where they are until `close`. Steps of one handle may run in several threads at once. */
 SLIMRNN_API int32_t slimrnn_open(const slimrnn_scan *scan, void **handle);

@@ -29,8 +29,8 @@ template <class T> struct BlockDiagonal : Term<T> {
 
     // Blocks no wider than a vector: two gates share a panel, since they see the same x.
     bool narrow() const { return block <= lanes<T>; }
-    bool paired(int gate) const { return narrow() && (gate ^ 1) < gates; }
-    Packed<T> forth(int gate, int b) const {  // x -> y of one gate, or narrow, of a gate and the next
+    bool paired(int gate) const { return narrow() && (gate ^ 1) < gates; }  // an even gate with the next
+    Packed<T> forth(int gate, int b) const {  // x -> y of one gate, or of an even gate and the next where they are paired
         const int64_t one = Packed<T>{block, block, nullptr}.size();
         Packed<T> p{block, paired(gate) ? panel<T> : block, nullptr};
         p.data = memory + (int64_t(b) * gates + gate) * one;
@@ -65,11 +65,12 @@ template <class T> struct BlockDiagonal : Term<T> {
     void matvec(T *, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
         const int64_t width = block * blocks;
         for (int b = 0; b < blocks; b++)
-            for (int g = first; g < last; g += paired(g) ? 2 : 1) {
+            for (int g = first, taken; g < last; g += taken) {
                 T *to = y + (g - first) * width + b * block;
+                taken = paired(g) && g % 2 == 0 && g + 1 < last ? 2 : 1;  // the range may split a pair
                 if (paired(g))
-                    tiles<T, false>(rows, 2, Sum<T>{block, panel<T>, 1, 0, width, 0}, x + b * block, ldx, forth(g, b).data,
-                                    to, ldy, block);
+                    tiles<T, false>(rows, taken, Sum<T>{block, panel<T>, 1, 0, width, 0}, x + b * block, ldx,
+                                    forth(g / 2 * 2, b).data + g % 2 * lanes<T>, to, ldy, block);
                 else
                     multiply(rows, x + b * block, ldx, forth(g, b), to, ldy);
             }

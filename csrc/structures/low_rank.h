@@ -75,7 +75,7 @@ template <class T> struct LowRank : Term<T> {
                 int last) const override {
         for (int g = first; g < last; g++) {
             const int leader = tied ? 0 : g / 2 * 2;
-            if (tied ? g == first : g == leader) go_down(scratch, rows, x, ldx, leader);
+            if (g == first || (!tied && g == leader)) go_down(scratch, rows, x, ldx, leader);
             multiply(rows, scratch + (tied ? 0 : g - leader) * rank, down[leader].columns, up[g],
                      y + (g - first) * width, ldy);
         }
@@ -97,7 +97,7 @@ template <class T> struct LowRank : Term<T> {
         const int64_t each = rank * width;
         for (int g = first; g < last; g++) {
             const int leader = tied ? 0 : g / 2 * 2;
-            if (tied ? g == first : g == leader) go_down(scratch, rows, x, ldx, leader);
+            if (g == first || (!tied && g == leader)) go_down(scratch, rows, x, ldx, leader);
             correlate(rows, rank, width, scratch + (tied ? 0 : g - leader) * rank, down[leader].columns,
                       y + (g - first) * width, ldy, sums + g * each, width);  // L's transposed: no column idle
             if (!tied || g == first)

@@ -52,7 +52,8 @@ template <class T> struct Term {
                         int last) const = 0;
     virtual void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last,
                          T *kept, int64_t ldk) const = 0;
-    // What rmatvec leaves in kept (rows, gates, kept_size), rows ldk apart, for the gradient of the same gates to use.
+    // What rmatvec leaves in kept (rows, gates, kept_size), rows ldk apart, for the gradient of the same range of gates to
+    // use. It is kept by gate: within a step, a gate may take part in one product only.
     virtual int64_t kept_size() const { return 0; }
     // sums (gradient_size numbers) += the gradient of Σ <y, W x> over these rows, where memory of a vector's length
     // follows x; at the end they are added to the caller's tensors

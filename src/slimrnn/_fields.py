@@ -19,7 +19,7 @@ def field_dtype(real: torch.dtype, complex: bool) -> torch.dtype:
 
 def side_by_side(h: Tensor) -> Tensor:
     """Real parts, then imaginary parts, along the last axis; a real tensor as it is."""
-    return torch.view_as_real(h).mT.flatten(-2) if h.is_complex() else h
+    return torch.cat([h.real, h.imag], -1) if h.is_complex() else h  # (a transposed view has no gradient where B = 0)
 
 
 def from_pairs(t: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -48,9 +48,12 @@ def batch(steps: int = STEPS, sequences: int = 4) -> Tensor:
 
 
 def contracting_gru() -> GRU:
-    """All conditions of theorem 1.1 hold."""
+    """All conditions of theorem 1.1 hold, and it does not look like a new one."""
     gru = GRU(2, 6)
     with torch.no_grad():
+        bias = gru.layer(0).cell.bias
+        assert bias is not None
+        bias.fill_(0.01)
         for parameter in gru.layer(0).recurrent.parameters():
             parameter.mul_(0.4)
     return gru
@@ -96,7 +99,7 @@ def test_a_short_memory_is_told_with_its_numbers_and_advice() -> None:
     diagnosis = diagnose(contracting_gru(), batch(200))
     problems = said(diagnosis, "problem")
     assert "gradients fall tenfold every" in problems
-    assert f"raise update_bias: ln(200 − 1) = {math.log(199):.1f}" in problems
+    assert "begin with update_bias spread over the units from 0 to ln(200 − 1) = 5.3, update_bias=(0, 5.3)" in problems
     assert "as theorem 1.1 says" in said(diagnosis, "hint")
     assert "What limits it most: spectral radius 0." in " ".join(str(diagnosis).split())
 
@@ -110,6 +113,9 @@ def test_a_unitary_net_has_nothing_to_change() -> None:
 
 def scaled(rnn: RNN, factor: float) -> RNN:
     with torch.no_grad():
+        bias = rnn.layer(0).cell.bias
+        assert bias is not None
+        bias.fill_(0.01)
         for parameter in rnn.layer(0).recurrent.parameters():
             parameter.mul_(factor)
     return rnn
@@ -211,6 +217,86 @@ def test_thorough_is_exact_where_quick_is_an_estimate() -> None:
     assert quick.reach.probes == 8
     assert thorough.reach.probes is None
     assert abs(quick.reach.per_step() / thorough.reach.per_step() - 1) < 0.1
+
+
+class Counting(Net):
+    """Notes on how many threads it runs; may break."""
+
+    breaks = False
+    threads = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.threads = torch.get_num_threads()
+        if self.breaks:
+            raise RuntimeError("it breaks")
+        return super().forward(x)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_runs_on_one_thread_and_leaves_the_number_of_threads_alone() -> None:
+    model = Counting(GRU(2, 3))
+    diagnose(model, batch(20))
+    assert (model.threads, torch.get_num_threads()) == (1, 2)
+    model.breaks = True
+    with pytest.raises(RuntimeError, match="it breaks"):
+        diagnose(model, batch(20))
+    assert torch.get_num_threads() == 2
+
+
+def test_a_net_that_was_hardly_trained_is_told_so_and_not_that_it_forgets() -> None:
+    new = diagnose(GRU(2, 6), batch(200))
+    assert "problem" not in {finding.severity for finding in new.findings}
+    assert "hardly trained: its biases are exactly those of a new layer" in said(new, "hint")
+    few = diagnose(contracting_gru(), batch(200), updates=12)
+    assert "problem" not in {finding.severity for finding in few.findings}
+    assert "hardly trained: it has had 12 updates. As it begins, " in said(few, "hint")
+    assert "gradients fall" in said(diagnose(contracting_gru(), batch(200), updates=1000), "problem")
+    assert "gradients fall" in said(diagnose(nn.GRU(2, 6), batch(200)), "problem")
+
+
+def test_one_update_is_seen_in_the_biases() -> None:
+    for rnn in (RNN(2, 5), GRU(2, 5, update_bias=(0, 3)), LSTM(2, 5, forget_bias=1.0)):
+        (layer,) = diagnose(rnn).layers
+        assert layer.biases_are_new
+        optimizer = torch.optim.SGD(rnn.parameters(), lr=0.1)
+        rnn(batch())[0].square().sum().backward()
+        optimizer.step()
+        (layer,) = diagnose(rnn).layers
+        assert not layer.biases_are_new
+
+
+def test_a_layer_that_forgets_and_states_that_correlate_are_one_sentence() -> None:
+    """The input is a random walk, so the states have long correlations whatever the layer does."""
+    steps = torch.randn(600, 2, 2, generator=torch.Generator().manual_seed(0))
+    diagnosis = diagnose(contracting_gru(), steps.cumsum(0) / 25)
+    (layer,) = diagnosis.layers
+    assert layer.memory_range is not None
+    assert layer.memory_range.short_range
+    assert layer.convergence is not None
+    assert layer.convergence.verdict == "long"
+    (told,) = [str(finding) for finding in diagnosis.findings if "correlations of its states" in finding.seen]
+    assert "the layer forgets exponentially" in told
+    assert "so here they come from what it reads" in told
+    assert "short-range by measurement" not in str(diagnosis)
+
+
+def test_says_how_many_sequences_were_read_and_why() -> None:
+    def headline(*sequences: int, thorough: bool = False, lengths: list[int] | None = None) -> str:
+        found = diagnose(GRU(2, 3), batch(20, *sequences), thorough=thorough, lengths=lengths)
+        return " ".join(str(found).split())
+
+    assert "on 4 sequences of 20 steps" in headline(4)
+    assert "on 8 of 40 sequences (to be quick; thorough=True reads 32) of 20 steps" in headline(40)
+    assert "on 32 of 40 sequences (the most it reads) of 20 steps" in headline(40, thorough=True)
+    assert "on 2 of 3 sequences (the others are too short) of 20 steps" in headline(3, lengths=[20, 3, 18])
 
 
 def test_bad_models_and_inputs_get_a_clear_message() -> None:

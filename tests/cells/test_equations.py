@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from registry import CELLS, STRUCTURES, numbers, randomise_
+from slimrnn import LSTM
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.elman import modrelu
 from slimrnn.layers import RecurrentStack
@@ -93,6 +94,20 @@ def test_initial_biases() -> None:
     assert forget.tolist() == [[0, 0, 0], [1.5] * 3, [0, 0, 0], [0, 0, 0]]
     assert update.tolist() == [[0, 0, 0], [4.0] * 3, [0, 0, 0]]
     assert GRUCell(3, reset="before").recurrent_bias is None
+
+
+@pytest.mark.parametrize("given", [(0, 6), [0.0, 2.0, 4.0, 6.0], torch.tensor([0, 6]), torch.linspace(0, 6, 4)])
+def test_initial_biases_may_be_a_range_over_the_units_or_one_for_each(given: Any) -> None:
+    for bias in (GRUCell(4, update_bias=given).bias, LSTM(3, 4, 2, forget_bias=given).layer(1).cell.bias):
+        assert bias is not None
+        assert bias[1].tolist() == [0.0, 2.0, 4.0, 6.0]
+        assert bias[0].tolist() == [0.0] * 4
+
+
+def test_of_two_units_a_range_is_one_bias_for_each() -> None:
+    bias = GRUCell(2, update_bias=[3.0, 1.0]).bias
+    assert bias is not None
+    assert bias[1].tolist() == [3.0, 1.0]
 
 
 @pytest.mark.parametrize("complex", [False, True])

@@ -29,3 +29,26 @@ def test_installed_package_says_that_it_has_no_benchmarks(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(slimrnn, "__file__", str(tmp_path / "lib" / "site-packages" / "slimrnn" / "__init__.py"))
     assert "not part of the installed package" in complaint(capsys, "bench", "--quick")
+
+
+REFUSED = {
+    ("--x",): "expected options of slimrnn bench, got --x",
+    ("--quik",): "expected options of slimrnn bench, got --quik; did you mean '--quick'?",
+    ("stray",): "expected options of slimrnn bench, got stray",
+    ("--threads", "0"): "expected --threads to be an integer of at least 1, got 0",
+    ("--json",): "expected a value after --json, got none",
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_errors_are_one_line(arguments: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", f"slimrnn: {REFUSED[arguments]}\n")
+
+
+def test_an_unknown_section_is_told_with_the_known_ones(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--section", "nothing"]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("slimrnn: expected --section to be one of ")
+    assert said.endswith(", got 'nothing'\n")

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from cli_runs import TINY, complaint, trained
 
 from slimrnn.cli import main
-from slimrnn.tasks import TASKS
+from slimrnn.tasks import TASKS, load_run
+from slimrnn.training.checks import build_model
+from slimrnn.training.record import fingerprint
 
 Capture = pytest.CaptureFixture[str]
 NAMES = ", ".join(TASKS)
@@ -59,6 +62,19 @@ def test_command_line_overrides_file(tmp_path: Path) -> None:
     assert (config["optim"]["lr"], config["updates"]) == (0.01, 4)
 
 
+def test_biases_may_be_spread_over_the_units(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    options = ["--model.cell", "gru", "--model.hidden", "4", "--model.update_bias", "0", "6"]
+    assert main(["train", "copy", *TINY, *options, "--out", str(out)]) == 0
+    assert record(out)["config"]["model"]["update_bias"] == [0.0, 6.0]
+    _, config = load_run(out)
+    assert config.model.update_bias == (0.0, 6.0)
+    fresh = build_model(replace(config, model=replace(config.model, update_bias=(0, 6))))
+    assert fresh.state_dict()["rnn.layers.0.cell.bias"][1].tolist() == [0, 2, 4, 6]
+    assert fingerprint(config) == fingerprint(replace(config, model=replace(config.model, update_bias=(0, 6))))
+    assert main(["resume", str(out)]) == 0
+
+
 def test_settings_of_a_run_start_another(tmp_path: Path) -> None:
     first = trained(tmp_path / "first")
     assert main(["train", "--config", str(first / "run.json"), "--seed", "1", "--out", str(tmp_path / "second")]) == 0
@@ -98,6 +114,7 @@ def test_bad_files_are_refused(tmp_path: Path, capsys: Capture) -> None:
         ("copy --updates", "expected a value after --updates, got none"),
         ("copy --updates many", "expected --updates to be an integer, got 'many'"),
         ("copy --updates 0", "expected updates to be at least 1, got 0"),
+        ("copy --model.forget_bias a b", "expected --model.forget-bias to be numbers, got 'a', 'b'"),
         ("copy --optim.lr fast", "expected --optim.lr to be a number, got 'fast'"),
         ("copy --optim.lr -1", "expected lr to be positive, got -1.0"),
         ("copy --model.structure low-rank", "expected rank with structure low-rank, got none"),

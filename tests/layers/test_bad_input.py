@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,25 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_sequence
 
-from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Kronecker, LowRank, UnitaryProduct, hidden_size_for
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    Dense,
+    Kronecker,
+    LowRank,
+    OutputRecurrent,
+    UnitaryProduct,
+    hidden_size_for,
+)
 
 X = torch.zeros(4, 2, 3)
+
+
+def nested(*rows: torch.Tensor) -> torch.Tensor:
+    return torch.nested.nested_tensor(list(rows), layout=torch.jagged)
+
 
 CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "no input": lambda: GRU(0, 4),
@@ -31,6 +48,12 @@ CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "complex state in bfloat16": lambda: RNN(3, 4, nonlinearity="modrelu", dtype=torch.bfloat16),
     "update bias of text": lambda: GRU(3, 4, update_bias="a"),  # type: ignore[arg-type]
     "update bias that is no number": lambda: GRU(3, 4, update_bias=float("nan")),
+    "three update biases of four units": lambda: GRU(3, 4, update_bias=(0.0, 1.0, 2.0)),
+    "no update biases": lambda: GRU(3, 4, update_bias=()),
+    "a range that does not end": lambda: GRU(3, 4, update_bias=(0.0, float("inf"))),
+    "a range of text": lambda: LSTM(3, 4, forget_bias=("0", "6")),  # type: ignore[arg-type]
+    "forget biases in a matrix": lambda: LSTM(3, 4, forget_bias=torch.zeros(2, 4)),
+    "a range without bias": lambda: GRU(3, 4, bias=False, update_bias=(0.0, 6.0)),
     "forget bias of text": lambda: LSTM(3, 4, forget_bias="a"),  # type: ignore[arg-type]
     "options that torch's layer has": lambda: GRU.from_torch(nn.GRU(3, 4), dtype=torch.float64),
     "budget without input": lambda: hidden_size_for(1000, GRU, 0),
@@ -89,6 +112,12 @@ CALLS: dict[str, Callable[[], object]] = {
     "bool lengths": lambda: GRU(3, 4)(X, lengths=torch.tensor([True, True])),
     "lengths with a packed sequence": lambda: GRU(3, 4)(pack_sequence([X[:, 0]]), lengths=[4]),
     "packed input of another width": lambda: GRU(3, 4)(pack_sequence([torch.zeros(2, 5)])),
+    "lengths with a nested tensor": lambda: GRU(3, 4)(nested(torch.zeros(2, 3)), lengths=[2]),
+    "nested input of another width": lambda: GRU(3, 4)(nested(torch.zeros(2, 5))),
+    "nested input of single steps": lambda: GRU(3, 4)(nested(torch.zeros(3))),
+    "nested input with an empty sequence": lambda: GRU(3, 4)(nested(torch.zeros(2, 3), torch.zeros(0, 3))),
+    "nested step": lambda: GRU(3, 4).step(nested(torch.zeros(3))),
+    "nested input to a net that returns its output": lambda: OutputRecurrent(3, 4, 2)(nested(torch.zeros(2, 3))),
     "step of a whole sequence": lambda: GRU(3, 4).step(X),
     "step width": lambda: GRU(3, 4).step(torch.zeros(2, 5)),
     "step state": lambda: GRU(3, 4).step(X[0], torch.zeros(1, 3, 4)),
@@ -110,9 +139,42 @@ def test_bad_input_is_refused(case: str) -> None:
         CALLS[case]()
 
 
-def test_unknown_options_are_refused() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'hiden'"):
-        GRU(3, 4, hiden=3)  # type: ignore[call-arg]
+@pytest.mark.parametrize("layer", [RNN, GRU, LSTM])
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("hiden_size", "hidden_size"),
+        ("structur", "structure"),
+        ("num_layer", "num_layers"),
+        ("max_norm", "max_row_norm"),
+    ],
+)
+def test_a_misspelt_option_gets_a_suggestion(layer: Any, given: str, meant: str) -> None:
+    told = rf"expected an option of {layer.__name__}, got an unexpected .* '{given}'; did you mean '{meant}'\?"
+    with pytest.raises(TypeError, match=told):
+        layer(3, **{given: 4})
+    with pytest.raises(TypeError, match=told):
+        layer.from_torch(layer.torch_type(3, 4), **{given: 4})
+
+
+def test_an_option_like_no_other_is_refused_without_a_suggestion() -> None:
+    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'xyz'$"):
+        GRU(3, 4, xyz=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("layer", [RNN, GRU, LSTM])
+def test_signatures_show_the_options(layer: Any) -> None:
+    assert list(inspect.signature(layer).parameters)[:3] == ["input_size", "hidden_size", "num_layers"]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("layer", [RNN, GRU, LSTM])
+def test_weights_of_torch_are_refused_with_the_way_to_convert_them(layer: Any, strict: bool) -> None:
+    for wrapped in (lambda module: module, lambda module: nn.ModuleDict({"rnn": module})):
+        theirs, ours = wrapped(layer.torch_type(3, 4, 2, bidirectional=True)), wrapped(layer(3, 4, 2))
+        told = rf"expected the state_dict of a slimrnn .*weight_ih_l0.* {layer.__name__}\.from_torch"
+        with pytest.raises(RuntimeError, match=told):
+            ours.load_state_dict(theirs.state_dict(), strict=strict)
 
 
 def test_a_forgotten_complex_state_is_explained() -> None:

@@ -82,11 +82,22 @@ def test_autocast_does_not_break(cell: str) -> None:
         inside, _ = stack(x)
         from_half, _ = stack(x.bfloat16())
         stepped, _ = stack.step(x[0].bfloat16())
-        (nn.Linear(stack.output_size, 1)(inside)).sum().backward()
+        loss = nn.Linear(stack.output_size, 1)(inside).sum()
+    loss.backward()  # outside, as torch asks for
     assert torch.equal(inside, expected)  # the recurrence keeps its precision
     assert stepped.dtype == torch.float32
     torch.testing.assert_close(from_half, expected, rtol=0.1, atol=0.1)
     assert all(p.grad is not None for p in stack.parameters())
+
+
+@pytest.mark.parametrize("cell", [name for name in CELLS if "transition_depth" not in CELLS[name].options])
+def test_backward_inside_autocast_keeps_its_precision(cell: str) -> None:
+    stack, x = CELLS[cell].build(3, SIZE, 2), numbers(4, 2, 3).requires_grad_()
+    wanted = [x, *stack.parameters()]
+    expected = torch.autograd.grad(stack(x)[0].sum(), wanted)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = torch.autograd.grad(stack(x)[0].sum(), wanted)
+    assert all(torch.equal(a, b) for a, b in zip(inside, expected, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -111,3 +111,43 @@ def test_initial_state_of_a_ragged_batch_gets_its_gradient() -> None:
         return result
 
     assert torch.autograd.gradcheck(run, (h_0, c_0))
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("cell", ["tanh", "modrelu", "lstm"])
+def test_nested_tensors_equal_their_sequences(cell: str, batch_first: bool) -> None:
+    stack = randomise_(CELLS[cell].build(3, 8, 2, bidirectional=True, batch_first=batch_first), 0.1)
+    rows = [numbers(steps, 3) for steps in (2, 4, 1)]
+    nested = torch.nested.nested_tensor(rows, layout=torch.jagged, requires_grad=True)
+    output, last = stack(nested)
+    torch.cat(output.unbind()).square().sum().backward()
+    assert nested.grad is not None
+    gradients = nested.grad.unbind()
+    assert (output + nested.sum(-1, keepdim=True)).is_nested  # ragged in the same way
+    for number, row in enumerate(rows):
+        row.requires_grad_()
+        alone, end = stack(row)
+        torch.testing.assert_close(output.unbind()[number], alone)
+        ends, lasts = (state if isinstance(state, tuple) else (state,) for state in (end, last))
+        for part, whole in zip(ends, lasts, strict=True):
+            torch.testing.assert_close(whole[:, number], part)
+        alone.square().sum().backward()
+        torch.testing.assert_close(gradients[number], row.grad)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
+def test_strided_nested_tensors_come_back_as_such() -> None:
+    stack = GRU(3, 4, dtype=torch.float64)
+    rows = [numbers(2, 3), numbers(5, 3)]
+    output, _ = stack(torch.nested.nested_tensor(rows))
+    assert output.layout == torch.strided
+    for found, row in zip(output.unbind(), rows, strict=True):
+        torch.testing.assert_close(found, stack(row)[0])
+
+
+def test_context_switching_takes_nested_tensors() -> None:
+    net = ContextSwitching(GRU(4, 6, structure=BlockDiagonal(2), dtype=torch.float64), auxiliary_size=3)
+    rows = [numbers(2, 4), numbers(5, 4)]
+    output, _ = net(torch.nested.nested_tensor(rows, layout=torch.jagged))
+    for found, row in zip(output.unbind(), rows, strict=True):
+        torch.testing.assert_close(found, net(row)[0])

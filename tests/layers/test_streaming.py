@@ -155,6 +155,33 @@ def test_steps_see_changed_attributes(change: str) -> None:
     check(stack, x)
 
 
+LARGE: dict[str, Callable[[RecurrentStack], Any]] = {
+    **INVISIBLE,
+    "one column": lambda stack: stack.layer(0).recurrent.get_parameter("weight").data[:, :, 17].add_(1),
+    "one number, seen by torch": lambda stack: stack.layer(0).recurrent.get_parameter("weight")[0, 3, 5].add_(1),
+}
+del LARGE["data, one number"], LARGE["numpy"]
+
+
+@pytest.mark.parametrize("change", LARGE)
+def test_steps_see_changes_of_large_layers(change: str) -> None:
+    stack, x = RNN(3, 400, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    with torch.no_grad():
+        LARGE[change](stack)
+    check(stack, x)
+
+
+def test_single_numbers_of_large_layers_are_seen_in_turn() -> None:
+    stack, x, h = RNN(3, 400, dtype=torch.float64), numbers(2, 3), numbers(1, 2, 400)
+    check(stack, x.unsqueeze(0))
+    stack.layer(0).recurrent.get_parameter("weight").detach().numpy()[0, 399, 399] += 1
+    with torch.no_grad():
+        for _ in range(12):  # slices of 128 KiB in 1.3 MB
+            stack.step(x, h)
+    check(stack, x.unsqueeze(0))
+
+
 def test_unchanged_layers_are_packed_once() -> None:
     stack, x = LSTM(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)
     check(stack, x)

@@ -39,7 +39,7 @@ def test_every_byte_counts(isa: str, size: int, place: float, flip: int) -> None
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_signs_orders_and_factors_count(isa: str, dtype: type, sparse: bool) -> None:
-    weights = np.random.default_rng(0).standard_normal((128, 128)).astype(dtype)
+    weights: np.ndarray = np.random.default_rng(0).standard_normal((128, 128)).astype(dtype)
     if sparse:
         weights *= np.eye(128, dtype=dtype)
     with instruction_set(isa):

@@ -176,6 +176,23 @@ def test_second_derivatives_of_a_sum_with_a_unitary_product() -> None:
     compare(actual, expected, 1e-10)
 
 
+def carried(layer: RecurrentLayer, x: Tensor) -> list[Tensor]:
+    """First and second derivatives, where the state of the second call is made of the same parameters."""
+    parameters = [p for p in layer.parameters() if p.requires_grad]
+    output, last = layer(x, layer.initial_state(x.shape[1]))
+    loss = layer(output[..., :INPUT], last)[0].square().sum()
+    first = torch.autograd.grad(loss, parameters, create_graph=True)
+    size = torch.stack([g.square().sum() for g in first]).sum()
+    return [g.detach() for g in (*first, *torch.autograd.grad(size, parameters))]
+
+
+@cells
+def test_a_state_and_an_input_made_of_the_same_parameters(cell: str) -> None:
+    layer, x = build(cell, "low-rank+diagonal"), numbers(4, 3, INPUT)
+    for actual, expected in zip(*(carried(on(backend, layer), x) for backend in ("native", "reference")), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-10, atol=1e-10)
+
+
 @cells
 def test_output_changed_in_place_gives_no_wrong_gradient(cell: str) -> None:
     layer = on("native", build(cell))

@@ -5,8 +5,6 @@ Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from slimrnn.analysis._trajectory import Trajectory
+from slimrnn.analysis.layers import frozen
 from slimrnn.cells.base import State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
@@ -31,25 +30,43 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     generator = torch.Generator().manual_seed(seed)
     state = tuple(_double(part) for part in trajectory.start)
     change = _unit(tuple(_random(part, generator) for part in state))[0]
-    x, advance = _double(trajectory.x), core.advance(None)
+    core, x = frozen(core), _double(trajectory.x)
     products = core.input_product(x) if core.line == 1 else None
     smooth = getattr(core.cell, "nonlinearity", "") != "modrelu"
     moved = torch.full((x.shape[1],), smooth, device=x.device)
     found = []
-    for t in range(len(x)):
-        moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
-        with forward_ad.dual_level():
+    with forward_ad.dual_level():
+        _hold_still(core)
+        advance = core.advance(None)
+        for t in range(len(x)):
+            if not smooth:
+                moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
             dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(state, change, strict=True))
-            result = advance(products[t], dual) if products is not None else core.step(x[t], dual)
+            result = advance(_still(products[t]), dual) if products is not None else core.step(_still(x[t]), dual)
             unpacked = [forward_ad.unpack_dual(part) for part in result]
             state = tuple(part.primal for part in unpacked)
             after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in unpacked)
-        after = tuple(torch.where(moved.unsqueeze(-1), new, old) for new, old in zip(after, change, strict=True))
-        after, sizes_B = _unit(after)
-        found.append(sizes_B.log())
-        lost_B1 = (sizes_B == 0).unsqueeze(-1)  # go on with another
-        change = tuple(torch.where(lost_B1, old, new) for new, old in zip(after, change, strict=True))
+            if not smooth:
+                after = _where(moved, after, change)
+            after, sizes_B = _unit(after)
+            found.append(sizes_B.log())
+            change = _where(sizes_B != 0, after, change)  # where all is lost, go on with another
     return torch.stack(found).cpu().numpy()
+
+
+def _hold_still(core: RecurrentLayer) -> None:
+    """Of a copy: the parameters of its cells become tensors with a tangent of zeros. Without one, torch adds a symbolic
+    zero, which goes through Python and takes longer than the step itself."""
+    for cell in (transition.cell for transition in core.transitions):
+        for name, parameter in list(cell.named_parameters(recurse=False)):
+            delattr(cell, name)
+            setattr(cell, name, _still(parameter))
+
+
+def _still(constant: Tensor) -> Tensor:
+    """A copy, since of a part of a tensor torch gives the whole a tangent."""
+    dual: Tensor = forward_ad.make_dual(constant.detach().clone(), torch.zeros_like(constant))
+    return dual
 
 
 @torch.no_grad()
@@ -66,16 +83,21 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     state = tuple(_double(part[valid][rows]) for part in before)
     advance = core.advance(None)
     with torch.enable_grad():
-        pulled: Any = torch.func.vjp(lambda *s: advance(wx_NGH, s), *state)[1]
+        given = tuple(part.requires_grad_() for part in state)
+        reached = advance(wx_NGH, given)
     change = _unit(tuple(_random(part, generator) for part in state))[0]
     sizes_N = torch.zeros(len(rows))
-    for _ in range(ROUNDS):
-        with forward_ad.dual_level():
-            dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(state, change, strict=True))
+    with forward_ad.dual_level():
+        still, wx_NGH = frozen(core), _still(wx_NGH)
+        _hold_still(still)
+        advance = still.advance(None)
+        for _ in range(ROUNDS):
+            dual = tuple(forward_ad.make_dual(part.detach(), move) for part, move in zip(given, change, strict=True))
             moved = [forward_ad.unpack_dual(part) for part in advance(wx_NGH, dual)]
             after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in moved)
-        sizes_N = _unit(after)[1]
-        change = _unit(pulled(after))[0]
+            sizes_N = _unit(after)[1]
+            back = torch.autograd.grad(reached, given, after, retain_graph=True, materialize_grads=True)
+            change = _unit(back)[0]
     return float(sizes_N.max())
 
 
@@ -105,6 +127,10 @@ def _double(part: Tensor) -> Tensor:
 
 def _random(like: Tensor, generator: torch.Generator) -> Tensor:
     return torch.randn(like.shape, dtype=like.dtype, generator=generator).to(like.device)
+
+
+def _where(chosen_B: Tensor, some: State, others: State) -> State:
+    return tuple(torch.where(chosen_B.unsqueeze(-1), one, other) for one, other in zip(some, others, strict=True))
 
 
 def _unit(change: State) -> tuple[State, Tensor]:

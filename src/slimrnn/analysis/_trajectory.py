@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from slimrnn.cells import LSTMCell
 from slimrnn.cells.base import State
 from slimrnn.layers import GRU, LSTM, RNN, delays
 from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -64,29 +65,30 @@ class Trajectory:
         return wx_TBGH
 
     def states_before(self, wx_TBGH: Tensor) -> State:
-        """What the step sees: h and, of an LSTM, c of `delay` steps before, (T, B, H) each."""
+        """What the step sees: h and the other states, such as an LSTM's c, of `delay` steps before, (T, B, H) each."""
         h_before = self._earlier(self.h, self.start[0], self.core.delay)
         if self.core.cell.states == 1:
             return (h_before,)
-        return h_before, self._cell_states(wx_TBGH, h_before)
+        return h_before, *self._other_states(wx_TBGH, h_before)
 
     def _earlier(self, h_TBH: Tensor, line: Tensor, steps: int) -> Tensor:
         oldest_first = line.unflatten(-1, (-1, self.core.cell.hidden_size)).transpose(0, 1).flip(0)
         return torch.cat([oldest_first[-steps:], h_TBH])[: len(h_TBH)]
 
-    def _cell_states(self, wx_TBGH: Tensor, h_before_TBH: Tensor) -> Tensor:
-        """c before every step. With one transition its products are known, and the loop is pointwise."""
+    def _other_states(self, wx_TBGH: Tensor, h_before_TBH: Tensor) -> State:
+        """Those but h before every step. An LSTM with one transition has all its products known, and the loop is
+        pointwise."""
         core, zero = self.core, wx_TBGH.new_zeros(())
-        known = len(core.transitions) == 1
+        known = len(core.transitions) == 1 and type(core.cell).step is LSTMCell.step
         products = wx_TBGH + core.recurrent.matvec(h_before_TBH) if known else wx_TBGH
         advance = core.advance(None)
-        line = self.start[1].unflatten(-1, (-1, core.cell.hidden_size)).transpose(0, 1).flip(0)
-        cells = list(line[-core.delay :])
+        lines = [part.unflatten(-1, (-1, core.cell.hidden_size)).transpose(0, 1).flip(0) for part in self.start[1:]]
+        found = list(zip(*(line[-core.delay :] for line in lines), strict=True))
         for t, (z_BGH, h_BH) in enumerate(zip(products.unbind(0), h_before_TBH.unbind(0), strict=True)):
-            before = (h_BH, cells[t])
+            before = (h_BH, *found[t])
             step = core.cell.step(z_BGH, lambda h, gates=ALL: zero, before) if known else advance(z_BGH, before)
-            cells.append(step[1])
-        return torch.stack(cells[: len(h_before_TBH)])
+            found.append(step[1:])
+        return tuple(torch.stack(parts) for parts in zip(*found[: len(h_before_TBH)], strict=True))
 
 
 def run(

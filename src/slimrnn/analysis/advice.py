@@ -11,10 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slimrnn.analysis._range_advice import about_range
+from slimrnn.analysis._remedies import LOOK_AT_BIASES, TO_CALM, bias_of, to_remember_longer
 from slimrnn.analysis.finding import Finding, Severity
 from slimrnn.analysis.gates import GateActivity
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.phrases import from_unitary, percent, steps, tenfold
+from slimrnn.analysis.spectrum import Spectrum
 
 SEVERITIES: tuple[Severity, ...] = ("problem", "hint", "fine")
 
@@ -33,15 +36,12 @@ SINGULAR = 1e6  # condition number of a net without gates above which a directio
 EMPTY = 0.1  # memory capacity below this share of the outputs: a hint
 WASTEFUL = 256  # units from which a dense matrix is a hint
 
-TO_CALM = (
-    "clip gradients (clip_norm), and begin with smaller recurrent weights or a unitary structure, which keeps norms."
-)
-BIAS = {"gru": "update_bias", "lstm": "forget_bias"}
+HARDLY_TRAINED = 100  # updates below which a net shows how it begins and not what it has learned
 
 
 def findings(layer: LayerDiagnosis) -> list[Finding]:
     """All that the rules have to say about a layer."""
-    rules = (_about_reach, _about_matrix, _about_range, _about_gates, _about_dependence, _about_capacity, _about_cost)
+    rules = (_about_reach, _about_matrix, about_range, _about_gates, _about_capacity, _about_cost)
     return [finding for rule in rules for finding in rule(layer)]
 
 
@@ -51,7 +51,8 @@ def findings(layer: LayerDiagnosis) -> list[Finding]:
 def _about_reach(layer: LayerDiagnosis) -> Iterator[Finding]:
     reach = layer.reach
     if layer.overflows:
-        seen = f"states do not stay finite on these data; spectral radius {layer.candidate.spectral_radius:.3g}"
+        radius = "" if layer.candidate is None else f"; spectral radius {layer.candidate.spectral_radius:.3g}"
+        seen = f"states do not stay finite on these data{radius}"
         yield Finding(
             "problem", layer.name, seen, TO_CALM, "a state without bounds that is multiplied by more than one"
         )
@@ -69,12 +70,11 @@ def _about_reach(layer: LayerDiagnosis) -> Iterator[Finding]:
             "lecture: the gradient is a product of Jacobians, and explodes where their norms stay above one",
         )
     elif memory < MEDIUM_MEMORY * layer.steps and memory <= longest:
-        yield Finding(
-            "problem" if memory < SHORT_MEMORY * layer.steps else "hint",
-            layer.name,
+        yield _about_forgetting(
+            layer,
+            memory < SHORT_MEMORY * layer.steps,
             f"{_radius(layer, factor)}gradients fall {tenfold(factor)}, to "
             f"{percent(REMEMBERED)} of their peak within {steps(memory)} of {layer.steps:,}",
-            _to_remember_longer(layer),
             "prop. 1.1 and the lecture: the gradient is a product of Jacobians, and what lies beyond its reach is not "
             "learned from",
         )
@@ -90,29 +90,36 @@ def _about_reach(layer: LayerDiagnosis) -> Iterator[Finding]:
         )
 
 
+def _about_forgetting(layer: LayerDiagnosis, severe: bool, seen: str, reason: str) -> Finding:
+    """What a net that was not trained shows is where it begins, and no fault that it has learned."""
+    advice = _to_remember_longer(layer)
+    if layer.updates is not None and layer.updates < HARDLY_TRAINED:
+        known = f"it has had {layer.updates} update{'' if layer.updates == 1 else 's'}"
+    elif layer.updates is None and layer.biases_are_new:
+        known = "its biases are exactly those of a new layer"
+    else:
+        return Finding("problem" if severe else "hint", layer.name, seen, advice, reason)
+    return Finding(
+        "hint",
+        layer.name,
+        f"hardly trained: {known}. As it begins, {seen}",
+        f"train it and look again. For a longer memory to begin with, {advice}",
+        "gates learn to keep what the task needs, as far as gradients reach at the beginning",
+    )
+
+
 def _radius(layer: LayerDiagnosis, factor: float) -> str:
     """The spectral radius, where it explains the factor per step."""
+    if layer.candidate is None:
+        return ""
     radius = layer.candidate.spectral_radius
     return f"spectral radius {radius:.3g}: " if (radius < 1) == (factor < 1) else ""
 
 
 def _to_remember_longer(layer: LayerDiagnosis) -> str:
-    kind, unitary = layer.view.kind, "a unitary structure (RNN with nonlinearity='modrelu' and Kronecker factors)"
-    if kind == "rnn" and layer.candidate.unitarity_drift < NEARLY_UNITARY:
-        return "the matrix keeps norms, so look at the nonlinearity: begin with biases of 0, or lower their rate."
-    if kind == "rnn":
-        return f"use {unitary}, a GRU or LSTM with a high bias of its gate, leaky units, or a skip through time."
-    bias = math.log(max(layer.steps, 3) - 1)
-    return (
-        f"raise {_bias(layer)}: ln({layer.steps} − 1) = {bias:.1f} makes units that forget in {layer.steps} steps; or "
-        f"use {unitary}."
-    )
-
-
-def _bias(layer: LayerDiagnosis) -> str:
-    """The option of ours that begins with open gates, or what it sets."""
-    gate = BIAS[layer.view.kind]
-    return f"the bias of the {gate.removesuffix('_bias')} gates" if layer.view.of_torch else gate
+    matrix = layer.candidate
+    keeps = layer.view.kind == "rnn" and matrix is not None and matrix.unitarity_drift < NEARLY_UNITARY
+    return LOOK_AT_BIASES if keeps else to_remember_longer(layer)
 
 
 def _times(factor: float) -> str:
@@ -121,18 +128,17 @@ def _times(factor: float) -> str:
 
 def _about_matrix(layer: LayerDiagnosis) -> Iterator[Finding]:
     matrix = layer.candidate
-    if layer.view.kind != "rnn":
+    if layer.view.kind != "rnn" or matrix is None:
         return
     if matrix.unitarity_drift < NEARLY_UNITARY:
-        yield _about_unitary(layer)
+        yield _about_unitary(layer, matrix)
         return
     if matrix.spectral_norm < 1:
-        yield Finding(
-            "problem" if matrix.steps_per_tenfold < SHORT_MEMORY * layer.steps or not layer.steps else "hint",
-            layer.name,
+        yield _about_forgetting(
+            layer,
+            matrix.steps_per_tenfold < SHORT_MEMORY * layer.steps or not layer.steps,
             f"spectral radius {matrix.spectral_radius:.3g} and norm {matrix.spectral_norm:.3g}: gradients fall at "
             f"least tenfold every {steps(_tenfold_of(matrix.spectral_norm))}",
-            _to_remember_longer(layer),
             "prop. 1.1: norms multiply and the slope of the nonlinearity is at most one, whatever the input",
         )
     if matrix.condition_number > SINGULAR:
@@ -145,8 +151,8 @@ def _about_matrix(layer: LayerDiagnosis) -> Iterator[Finding]:
         )
 
 
-def _about_unitary(layer: LayerDiagnosis) -> Finding:
-    matrix, drift = layer.candidate, layer.candidate.unitarity_drift
+def _about_unitary(layer: LayerDiagnosis, matrix: Spectrum) -> Finding:
+    drift = matrix.unitarity_drift
     if drift <= DRIFTED:
         seen = f"the recurrent matrix is {from_unitary(drift)}"
         return Finding(
@@ -164,36 +170,6 @@ def _about_unitary(layer: LayerDiagnosis) -> Finding:
 
 def _tenfold_of(factor: float) -> float:
     return math.log(10) / -math.log(factor) if 0 < factor < 1 else 0.0
-
-
-def _about_range(layer: LayerDiagnosis) -> Iterator[Finding]:
-    verdict = layer.memory_range
-    if verdict is None:
-        return
-    source, says = ("props. 1.1 and 1.2", "say") if layer.view.kind == "rnn" else ("theorem 1.1", "says")
-    seen = f"a small change of the state is multiplied by {verdict.decay:.4g} per step"
-    if not verdict.short_range:
-        yield Finding(
-            "fine", layer.name, f"not short-range: {seen}", "", f"{source}: its conditions do not force it to forget"
-        )
-    elif verdict.theorem:
-        yield Finding(
-            "hint",
-            layer.name,
-            f"short-range, as {source} {says}: {seen}, and all conditions of the theorem hold",
-            "where dependence has no scale, as in text or clicks, take a larger state with a structure, whose "
-            "information grows with the number of units (prop. 1.4).",
-            f"{source}: the correlations of the state fall exponentially, so their sum is finite",
-        )
-    else:
-        unmet = ", ".join(name for name, (_, holds) in verdict.conditions.items() if not holds)
-        yield Finding(
-            "fine",
-            layer.name,
-            f"short-range by measurement: {seen}",
-            "",
-            f"not all conditions of {source} are met ({unmet}), so nothing forces it to be",
-        )
 
 
 def _about_gates(layer: LayerDiagnosis) -> Iterator[Finding]:
@@ -229,7 +205,7 @@ def _about_carrying(layer: LayerDiagnosis, gate: GateActivity) -> Iterator[Findi
             layer.name,
             f"{gate.name} gates are closed (below 0.1) {percent(gate.low)} of the time; half of the units forget "
             f"within {middle}",
-            f"raise {_bias(layer)}.",
+            f"raise {bias_of(layer)}.",
             "a closed gate throws the state away",
         )
     elif gate.high > OPEN:
@@ -253,18 +229,6 @@ def _about_units_off(layer: LayerDiagnosis, gate: GateActivity) -> Iterator[Find
             f"{percent(off)} of the {gate.kind} units were never on",
             "lower the learning rate, begin with higher biases, or take another nonlinearity.",
             "a unit that is off passes no gradient, so it does not come back by itself",
-        )
-
-
-def _about_dependence(layer: LayerDiagnosis) -> Iterator[Finding]:
-    verdict = layer.convergence
-    if verdict is not None:
-        yield Finding(
-            "fine",
-            layer.name,
-            f"correlations of the states on this data: {verdict.summary()}",
-            "",
-            "definition 1.1: long is what has correlations without a finite sum, as far as the data tell",
         )
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from slimrnn.analysis import advice
-from slimrnn.analysis.effort import QUICK, THOROUGH
+from slimrnn.analysis._threads import one_thread
+from slimrnn.analysis.effort import QUICK, THOROUGH, Effort
 from slimrnn.analysis.finding import Finding
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.layer_inputs import LayerInput, layer_calls
-from slimrnn.analysis.layers import find_layers, recurrent_modules
-from slimrnn.analysis.measuring import chosen_sequences, measure_layers
+from slimrnn.analysis.layers import LayerView, find_layers, recurrent_modules
+from slimrnn.analysis.measuring import chosen_sequences, measure_layers, sequences_in
 from slimrnn.analysis.structure import layer_costs
 from slimrnn.analysis.words import in_words
 
@@ -36,19 +37,34 @@ class Diagnosis:
         return in_words(self.model, self.layers, self.findings)
 
 
-def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any) -> Diagnosis:
+def diagnose(
+    model: nn.Module, *args: Any, thorough: bool = False, updates: int | None = None, **kwargs: Any
+) -> Diagnosis:
     """How far back the recurrent layers of a model remember, what limits them, and what to change.
 
     args, kwargs -- what the model is called with: a batch of sequences, the more of them and the longer the better.
     Without any, only what needs no data is measured.
+    updates -- that the net was trained for, where that is known: after few, what is seen is how it begins.
     thorough -- more sequences and lags, exact gradients for states of up to 512 numbers: minutes instead of seconds.
 
     The layers are found by themselves, ours and torch.nn's, wherever they are. A measure that the data do not allow,
     because the sequences are too short or the model calls a layer step by step, is left out, and the diagnosis says so.
-    The model runs once, in eval mode; nothing of it is changed, and no random numbers are drawn from torch's."""
+    The model runs once, in eval mode; nothing of it is changed, and no random numbers are drawn from torch's. Torch's
+    operations run on one thread meanwhile: they are small, and two threads on a busy machine are many times slower."""
     views = find_layers(model)
     _check_weights(model)
-    effort = THOROUGH if thorough else QUICK
+    with one_thread():
+        return _diagnosed(model, views, THOROUGH if thorough else QUICK, args, kwargs, updates)
+
+
+def _diagnosed(
+    model: nn.Module,
+    views: list[LayerView],
+    effort: Effort,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    updates: int | None,
+) -> Diagnosis:
     calls: dict[str, list[LayerInput]] = {}
     if args or kwargs:
         with torch.random.fork_rng():
@@ -64,7 +80,9 @@ def diagnose(model: nn.Module, *args: Any, thorough: bool = False, **kwargs: Any
         missing = "it needs data: diagnose(model, batch)"
         if args or kwargs:
             missing = f"it needs one call of an RNN, GRU or LSTM, with a whole sequence, got {len(heard)}"
-        found += measure_layers(own, [costs[view.name] for view in own], given, effort, missing)
+        measured = measure_layers(own, [costs[view.name] for view in own], given, effort, missing)
+        count = sequences_in(own[0], heard[0]) if given is not None else 0
+        found += [replace(one, given=count, updates=updates) for one in measured]
     return Diagnosis(type(model).__name__, tuple(found))
 
 

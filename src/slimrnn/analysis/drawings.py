@@ -93,7 +93,8 @@ def spectrum_figure(shown: Sequence[Shown], name: str) -> Picture | None:
     axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=1.1, linestyle="--", zorder=1.5)
     drawn = False
     for one in shown:
-        matrices = one.layer.spectra if len(shown) == 1 else (one.layer.candidate,)
+        candidate = one.layer.candidate
+        matrices = one.layer.spectra if len(shown) == 1 or candidate is None else (candidate,)
         for matrix, color in zip(matrices, COLORS * len(matrices), strict=False):
             values = matrix.eigenvalues[:: -(-len(matrix.eigenvalues) // DRAWN_EIGENVALUES) or 1]
             drawn |= bool(len(values))

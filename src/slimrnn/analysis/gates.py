@@ -13,6 +13,7 @@ Shape suffixes: T time, B batch, H hidden units.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,9 +91,16 @@ def measure_gates(
         raise ValueError(f"expected 0 <= low < high <= 1, got {low} and {high}")
     if not isinstance(bins, int) or bins < 1:
         raise ValueError(f"expected bins to be a positive int, got {bins!r}")
+    return activities(run(layer, x, lengths, hx), (low, high), bins)
+
+
+def activities(
+    trajectories: Sequence[Trajectory], ends: tuple[float, float] = (0.1, 0.9), bins: int = 50
+) -> list[GateActivity]:
+    """Of cores that have run."""
     return [
-        _activity(trajectory, number, signal, (low, high), bins)
-        for trajectory in run(layer, x, lengths, hx)
+        _activity(trajectory, number, signal, ends, bins)
+        for trajectory in trajectories
         for number, signal in signals_of(trajectory)
     ]
 

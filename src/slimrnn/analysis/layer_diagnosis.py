@@ -29,7 +29,7 @@ class LayerDiagnosis:
 
     view: LayerView
     steps: int  #: of the longest sequence it was measured on; 0 without data
-    sequences: int
+    sequences: int  #: that it was measured on
     spectra: tuple[Spectrum, ...]  #: one for each gate
     cost: LayerCost
     reach: Reach | None = None  #: ∂s_T/∂s_t
@@ -40,6 +40,8 @@ class LayerDiagnosis:
     convergence: Convergence | None = None
     long_memory: LongMemory | None = None
     capacity: Capacity | None = None  #: of the outputs of all layers up to this one; only of the last one
+    given: int = 0  #: sequences of the batch, of which `sequences` were read
+    updates: int | None = None  #: that the net was trained for, where that is known
     overflows: bool = False  #: the states did not stay finite
     left_out: dict[str, str] = field(default_factory=dict)  #: by measure
 
@@ -52,7 +54,8 @@ class LayerDiagnosis:
         """ "GRU of 128 units, LowRank(24) + Diagonal()"."""
         units = f"{self.view.hidden_size} {'complex ' if self.view.complex else ''}units"
         direction = ", backwards" if self.view.reverse else ""
-        return f"{KINDS[self.view.kind]} of {units}, {self.view.structure}{direction}"
+        kind = KINDS.get(self.view.kind) or type(self.view.core.cell).__name__.removesuffix("Cell")
+        return f"{kind} of {units}, {self.view.structure}{direction}"
 
     @property
     def recurrent_parameters(self) -> int:
@@ -60,9 +63,19 @@ class LayerDiagnosis:
         return sum(map.num_parameters for map in self.view.core.maps)
 
     @property
-    def candidate(self) -> Spectrum:
-        """The spectrum of the matrix that makes the new state."""
-        return next(one for one in self.spectra if one.gate == CANDIDATES[self.view.kind])
+    def candidate(self) -> Spectrum | None:
+        """The spectrum of the matrix that makes the new state; None where it is not known which one does."""
+        return next((one for one in self.spectra if one.gate == CANDIDATES.get(self.view.kind)), None)
+
+    @property
+    def biases_are_new(self) -> bool:
+        """Are the biases that training moves, but no option sets, all exactly 0 as in a new layer of ours? An optimizer
+        that has made an update leaves no such number at 0. Of torch.nn's layers and of other cells it is not known."""
+        bias = self.view.core.cell.bias
+        if self.view.of_torch or self.view.kind == "other" or bias is None or not bias.requires_grad:
+            return False
+        carrying = {"gru": 1, "lstm": 1}.get(self.view.kind)
+        return not any(bool(row.any()) for number, row in enumerate(bias) if number != carrying)
 
     @property
     def carrying(self) -> GateActivity | None:

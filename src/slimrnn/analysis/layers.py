@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._fields import field_dtype
-from slimrnn.cells import GRUCell, LSTMCell
+from slimrnn.cells import Cell, ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.base import State
 from slimrnn.layers import GRU, LSTM, RNN, OutputRecurrent, RecurrentLayer, RecurrentStack, delays
 from slimrnn.layers._inputs import check_lengths, check_state
@@ -23,6 +23,7 @@ from slimrnn.layers.stack import States
 from slimrnn.structures.base import Prepared, StructuredMap
 
 GATES = {"rnn": ("h",), "gru": ("r", "u", "n"), "lstm": ("i", "f", "g", "o")}  # in torch's order; u is torch's z
+KNOWN: dict[str, type[Cell]] = {"rnn": ElmanCell, "gru": GRUCell, "lstm": LSTMCell}
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -35,7 +36,7 @@ class LayerView:
 
     name: str  #: "encoder.rnn.l1_reverse": where the layers are, and torch's name of the layer there
     owner: str  #: "encoder.rnn", or "" where the model is the recurrent layer itself
-    kind: str  #: "rnn", "gru" or "lstm"
+    kind: str  #: "rnn", "gru" or "lstm"; "other" for a cell that is none of these, of whose gates nothing is known
     core: RecurrentLayer
     stack: RecurrentStack | None  #: the layers that it belongs to; None for a RecurrentLayer of its own
     index: int = 0  #: of its layer · direction in the stack
@@ -74,11 +75,16 @@ class LayerView:
         found = {}
         for number, transition in enumerate(self.core.transitions, 1):
             suffix = f".{number}" if number > 1 else ""
-            for gate, name in enumerate(GATES[self.kind]):
+            for gate, name in enumerate(self.gate_names):
                 found[name + suffix] = (transition.recurrent, gate)
         if self.core.skipped is not None:
-            found.update({f"{name}.skip": (self.core.skipped, gate) for gate, name in enumerate(GATES[self.kind])})
+            found.update({f"{name}.skip": (self.core.skipped, gate) for gate, name in enumerate(self.gate_names)})
         return found
+
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        """In the order of the matrices: "r", "u", "n"; of another cell "gate 0", "gate 1", ..."""
+        return GATES.get(self.kind) or tuple(f"gate {number}" for number in range(self.core.cell.gates))
 
     def reads(
         self, x: Tensor, hx: States | None = None, lengths: Tensor | Sequence[int] | None = None
@@ -204,7 +210,10 @@ def _views(owner: str, module: nn.Module) -> Iterator[LayerView]:
 
 
 def _kind(core: RecurrentLayer) -> str:
-    return "gru" if isinstance(core.cell, GRUCell) else "lstm" if isinstance(core.cell, LSTMCell) else "rnn"
+    """A subclass that steps in another way is another cell."""
+    cell = core.cell
+    known = (kind for kind, of in KNOWN.items() if isinstance(cell, of) and type(cell).step is of.step)
+    return next(known, "other")
 
 
 def _ours(owner: str, module: nn.Module) -> RecurrentStack:

@@ -13,15 +13,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from slimrnn.analysis._trajectory import run
 from slimrnn.analysis.capacity import Capacity, memory_capacity
 from slimrnn.analysis.convergence import LEAST_STEPS, convergence
 from slimrnn.analysis.dependence import autocorrelation_norms
 from slimrnn.analysis.effort import Effort
-from slimrnn.analysis.gates import measure_gates
+from slimrnn.analysis.gates import activities
 from slimrnn.analysis.input_reach import input_reach
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.layer_inputs import LayerInput
-from slimrnn.analysis.layers import LayerView
+from slimrnn.analysis.layers import LayerView, frozen
 from slimrnn.analysis.long_memory import local_whittle
 from slimrnn.analysis.reach import Reach
 from slimrnn.analysis.series import Array
@@ -43,14 +44,16 @@ def measure_layers(
     found = [LayerDiagnosis(view, 0, 0, tuple(spectra(view)), cost) for view, cost in zip(views, costs, strict=True)]
     stack = views[0].stack
     if given is None or stack is None:
-        return [replace(one, left_out=dict.fromkeys(NEEDS_DATA, missing)) for one in found]
+        return [replace(one, left_out=dict.fromkeys(NEEDS_DATA, missing) | _unknown(one.view)) for one in found]
+    known = all(view.kind != "other" for view in views)
     try:
-        gates = measure_gates(stack, given.x, given.lengths, given.hx)
+        trajectories = run(stack, given.x, given.lengths, given.hx)
+        gates = activities(trajectories) if known else []
     except ValueError as error:  # the inputs are finite, but the states are not
         return [replace(one, overflows=True, left_out=dict.fromkeys(NEEDS_DATA, str(error))) for one in found]
     steps, sequences, shortest = _size(views[0], given)
     for place, view in enumerate(views):
-        left_out: dict[str, str] = {}
+        left_out = _unknown(view)
         lags = min(effort.lags, steps - 1)
         if not lags:
             left_out["reach"] = "it needs sequences of at least 2 steps, got 1"
@@ -67,6 +70,17 @@ def measure_layers(
     _add_ranges(found, given, shortest)
     _add_capacity(found, given, effort)
     return found
+
+
+def _unknown(view: LayerView) -> dict[str, str]:
+    """What has to know the cell."""
+    if view.kind != "other":
+        return {}
+    cell = type(view.core.cell).__name__
+    return {
+        "gates": f"it needs a cell of slimrnn, got {cell}, of which it is not known what its gates do",
+        "theorem 1.1": f"it is about RNN, GRU and LSTM, got {cell}; the decay of the state is measured all the same",
+    }
 
 
 def chosen_sequences(view: LayerView, given: LayerInput, most: int) -> LayerInput:
@@ -89,6 +103,10 @@ def chosen_sequences(view: LayerView, given: LayerInput, most: int) -> LayerInpu
     x = given.x.index_select(batch_axis, rows.to(given.x.device))
     lengths = None if given.lengths is None else torch.as_tensor(given.lengths).cpu()[rows]
     return LayerInput(x, hx, lengths)
+
+
+def sequences_in(view: LayerView, given: LayerInput) -> int:
+    return _size(view, given)[1]
 
 
 def _size(view: LayerView, given: LayerInput) -> tuple[int, int, int]:
@@ -149,12 +167,12 @@ def _dependence(
 
 def _states(view: LayerView, given: LayerInput) -> Array:
     """h of the longest sequence (T, H), or its real and imaginary parts."""
-    lengths = given.lengths
+    x_TBI, start, lengths = view.reads(given.x, given.hx, given.lengths)
     which = 0 if lengths is None else int(lengths.argmax())
-    line_TBS = view.states(given.x, given.hx, lengths)[0]
-    h_TH = line_TBS[1:, which, : view.hidden_size].cpu()
-    h_TH = h_TH if lengths is None else h_TH[: int(lengths[which])]
-    return (torch.cat([h_TH.real, h_TH.imag], -1) if h_TH.is_complex() else h_TH).numpy()
+    end = len(x_TBI) if lengths is None else int(lengths[which])
+    with torch.no_grad():
+        h_TBS, _ = frozen(view.core)(x_TBI[:end, which : which + 1], tuple(part[which : which + 1] for part in start))
+    return np.asarray(h_TBS[:, 0].cpu().numpy())
 
 
 def _add_ranges(found: list[LayerDiagnosis], given: LayerInput, shortest: int) -> None:

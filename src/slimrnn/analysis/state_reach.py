@@ -98,8 +98,10 @@ def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tenso
     Every v has a copy of the segment, so that they are one batch."""
     count = len(rows_VBS)
     states = [_packed(before).repeat(count, 1).requires_grad_()]
-    for x_BI in x_TBI.unbind(0):
-        states.append(_packed(core.step(x_BI.repeat(count, 1), _unpacked(states[-1], before))))
+    advance, given_TB = (core.advance(None), core.input_product(x_TBI)) if core.line == 1 else (core.step, x_TBI)
+    for given_B in given_TB.unbind(0):
+        copies = given_B.repeat(count, *(1 for _ in given_B.shape[1:]))
+        states.append(_packed(advance(copies, _unpacked(states[-1], before))))
     gradients = torch.autograd.grad(states[-1], states[:-1], rows_VBS.flatten(0, 1), materialize_grads=True)
     stacked: Tensor = torch.stack(gradients[::-1])
     return stacked.view(-1, *rows_VBS.shape)

@@ -34,7 +34,7 @@ from slimrnn.analysis import _tangents
 from slimrnn.analysis._signals import signals_of
 from slimrnn.analysis._trajectory import Layer, Lengths, Trajectory, run
 from slimrnn.analysis.spectrum import spectrum
-from slimrnn.cells import ElmanCell
+from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.layers.stack import States
 
 Array = NDArray[np.float64]
@@ -43,6 +43,7 @@ SHORTEST = 16  # steps of a sequence, of which the first quarter is left out
 STEADY = 1.5  # the variance counts as constant if it changes by less than this factor
 LATCHED = 0.05  # share of other starts that stay apart
 ROWS = 4096  # at most, for the regression of the input on the state
+UNKNOWN = "theorem 1.1: it is about GRU and LSTM, so only what was measured counts"
 CANDIDATE = 2  # among the gates of GRU and LSTM
 
 
@@ -103,7 +104,8 @@ def memory_range(
     "innovation" -- the share of the variance of x_t that is not a linear function of the state before; must be above
     1e-6; NaN, and not counted, with fewer than two steps for each unit.
 
-    A net without gates only has the conditions of props. 1.1 and 1.2: radius and variance."""
+    A net without gates only has the conditions of props. 1.1 and 1.2: radius and variance. A cell that is none of ours
+    has none: the theorem is not about it, and the verdict is what was measured."""
     found = run(layer, x, lengths, hx)
     shortest = int(found[0].valid.sum(0).min())
     if shortest < SHORTEST:
@@ -117,11 +119,13 @@ def _verdict(trajectory: Trajectory, seed: int) -> MemoryRange:
     growth_TB = _tangents.growth(exact, trajectory, seed)
     rate, error = _mean_and_error(growth_TB, _age(trajectory) >= 0.25)
     precision = _precision(trajectory)
-    conditions = dict(_conditions(trajectory))
+    cell = trajectory.core.cell
+    known = any(type(cell).step is of.step for of in (ElmanCell, GRUCell, LSTMCell))
+    conditions = dict(_conditions(trajectory)) if known else {}
     contracting = rate + 2 * error < -precision
     apart = _tangents.share_apart(exact, trajectory, rate, seed) if contracting else 0.0
     contraction = _tangents.largest_norm(exact, trajectory, seed)
-    theorem = all(holds for _, holds in conditions.values())
+    theorem = known and all(holds for _, holds in conditions.values())
     return MemoryRange(
         core=trajectory.number,
         layer=trajectory.layer,
@@ -139,7 +143,7 @@ def _verdict(trajectory: Trajectory, seed: int) -> MemoryRange:
             *_about_starts(apart),
             _about_steps(contraction),
             *(_about_condition(name, value, holds) for name, (value, holds) in conditions.items()),
-            *_about_theorem(theorem, contracting, apart, isinstance(trajectory.core.cell, ElmanCell)),
+            *(_about_theorem(theorem, contracting, apart, isinstance(cell, ElmanCell)) if known else (UNKNOWN,)),
         ),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from slimrnn.analysis.advice import REMEMBERED
+from slimrnn.analysis.effort import QUICK, THOROUGH
 from slimrnn.analysis.finding import Finding
 from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.phrases import from_unitary, percent, steps, tenfold
@@ -49,12 +50,22 @@ def headline(model: str, layers: Sequence[LayerDiagnosis], findings: Sequence[Fi
     """One or two sentences."""
     count = f"{len(layers)} recurrent layer{'s' if len(layers) > 1 else ''}"
     read = max(layers, key=lambda layer: layer.steps)
-    data = (
-        f" on {read.sequences} sequence{'s' if read.sequences > 1 else ''} of {steps(read.steps)}" if read.steps else ""
-    )
+    data = f" on {_sequences(read)} of {steps(read.steps)}" if read.steps else ""
     counts = {kind: sum(finding.severity == kind for finding in findings) for kind in ("problem", "hint")}
     told = " and ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in counts.items() if number)
     return f"{model}: {count}{data}; {told or 'no problems'}"
+
+
+def _sequences(layer: LayerDiagnosis) -> str:
+    """How many were read, and why not all."""
+    number = f"{layer.sequences} sequence{'s' if layer.sequences > 1 else ''}"
+    if layer.given <= layer.sequences:
+        return number
+    if layer.sequences == QUICK.sequences:
+        why = f"to be quick; thorough=True reads {THOROUGH.sequences}"
+    else:
+        why = "the most it reads" if layer.sequences == THOROUGH.sequences else "the others are too short"
+    return f"{layer.sequences} of {layer.given:,} sequences ({why})"
 
 
 def lead(layers: Sequence[LayerDiagnosis], findings: Sequence[Finding]) -> Iterator[str]:
@@ -82,22 +93,26 @@ def measured(layer: LayerDiagnosis) -> Iterator[tuple[str, str]]:
     if layer.memory_range is not None:
         verdict = layer.memory_range
         held = sum(holds for _, holds in verdict.conditions.values())
-        word = "short-range" if verdict.short_range else "not short-range"
+        word = "the layer forgets" if verdict.short_range else "the layer need not forget"
         yield (
             "theory",
             f"{word}: a change of the state is multiplied by {verdict.decay:.4g} per step{_how_fast(verdict.decay)}; "
-            f"{held} of {len(verdict.conditions)} conditions of the theorem hold",
+            + (
+                f"{held} of {len(verdict.conditions)} conditions of the theorem hold"
+                if verdict.conditions
+                else "by measurement"
+            ),
         )
-    matrix = layer.candidate
-    yield (
-        "spectrum",
-        f"{gate_name(matrix.gate)} matrix: radius {matrix.spectral_radius:.4g}, norm {matrix.spectral_norm:.4g}, "
-        f"condition {matrix.condition_number:.3g}, {from_unitary(matrix.unitarity_drift)}",
-    )
+    for matrix in layer.spectra if layer.candidate is None else (layer.candidate,):
+        yield (
+            "spectrum",
+            f"{gate_name(matrix.gate)} matrix: radius {matrix.spectral_radius:.4g}, norm {matrix.spectral_norm:.4g}, "
+            f"condition {matrix.condition_number:.3g}, {from_unitary(matrix.unitarity_drift)}",
+        )
     if layer.gates:
         yield "gates", _gates(layer)
     if layer.convergence is not None:
-        yield "dependence", layer.convergence.summary()
+        yield "dependence", f"of the states on these data: {layer.convergence.summary()}"
     if layer.long_memory is not None and layer.long_memory.pooled is not None:
         one = layer.long_memory.pooled
         yield "long memory", f"d = {float(one.d):.2f} ({float(one.low):.2f} to {float(one.high):.2f}), {one.method}"

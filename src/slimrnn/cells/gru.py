@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from slimrnn._checks import check_choice, check_number
+from slimrnn._checks import check_choice
 from slimrnn.cells.base import Cell, Matvec, State
+from slimrnn.cells.biases import GateBias, gate_bias
 
 
 class GRUCell(Cell):
@@ -15,8 +16,8 @@ class GRUCell(Cell):
         reset="after":  n = tanh(U_n x_t + b_n + r ⊙ (W_n h_{t−1} + b'))   torch; low-rank paper, eq. 7
         reset="before": n = tanh(U_n x_t + b_n + W_n (r ⊙ h_{t−1}))        low-rank paper, eq. 6
 
-    A positive `update_bias`, the initial bias of u, means "carry". (The factorized paper's eq. 12 applies the reset
-    gate to x; these are the standard forms.)"""
+    A positive `update_bias`, the initial bias of u (see `gate_bias`), means "carry". (The factorized paper's eq. 12
+    applies the reset gate to x; these are the standard forms.)"""
 
     gates = 3  # r, u, n
     recurrent_bias: Tensor | None
@@ -27,22 +28,20 @@ class GRUCell(Cell):
         bias: bool = True,
         *,
         reset: str = "after",
-        update_bias: float = 0.0,
+        update_bias: GateBias = 0.0,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
         check_choice("reset", reset, ["after", "before"])
         super().__init__(hidden_size)
-        check_number("update_bias", update_bias)
-        if update_bias and not bias:
-            raise ValueError(f"expected bias=True with update_bias={update_bias}, got bias=False")
+        start_H = gate_bias("update_bias", update_bias, hidden_size, bias)
         self.reset = reset
         self.register_parameter("bias", self._zeros(3, dtype=dtype, device=device) if bias else None)
         inner = self._zeros(dtype=dtype, device=device) if bias and reset == "after" else None
         self.register_parameter("recurrent_bias", inner)
         if self.bias is not None:
             with torch.no_grad():
-                self.bias[1] = update_bias
+                self.bias[1] = start_H
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
         (h,) = state

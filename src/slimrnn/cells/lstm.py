@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from slimrnn._checks import check_number
 from slimrnn.cells.base import Cell, Matvec, State
+from slimrnn.cells.biases import GateBias, gate_bias
 
 
 class LSTMCell(Cell):
@@ -25,19 +25,17 @@ class LSTMCell(Cell):
         bias: bool = True,
         *,
         peephole: bool = False,
-        forget_bias: float = 0.0,
+        forget_bias: GateBias = 0.0,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__(hidden_size)
-        check_number("forget_bias", forget_bias)
-        if forget_bias and not bias:
-            raise ValueError(f"expected bias=True with forget_bias={forget_bias}, got bias=False")
+        start_H = gate_bias("forget_bias", forget_bias, hidden_size, bias)
         self.register_parameter("bias", self._zeros(4, dtype=dtype, device=device) if bias else None)
         self.register_parameter("peephole", self._zeros(3, dtype=dtype, device=device) if peephole else None)
         if self.bias is not None:
             with torch.no_grad():
-                self.bias[1] = forget_bias
+                self.bias[1] = start_H
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
         h, c = state

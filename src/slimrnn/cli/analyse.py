@@ -14,7 +14,8 @@ from tyro.conf import Positional
 
 from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
-from slimrnn.tasks import config_from_dict, load_run
+from slimrnn.cli.settings import TaskClass
+from slimrnn.tasks import load_run, run_config
 from slimrnn.training.config import Config
 from slimrnn.training.reading import reader
 from slimrnn.training.task import Batch
@@ -42,6 +43,8 @@ class Options:
     """how many steps of them; by default all"""
     thorough: bool = False
     """more lags and exact gradients: minutes instead of seconds"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -55,7 +58,7 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
     from slimrnn.training.files import writing
 
-    configs = [_config(path) for path in options.runs]
+    configs = [_config(path, options.task) for path in options.runs]
     with writing(options.out):
         options.out.mkdir(parents=True, exist_ok=True)
     found = [_diagnosed(path, config, options) for path, config in zip(options.runs, configs, strict=True)]
@@ -63,6 +66,7 @@ def run(arguments: Sequence[str]) -> None:
     for name, diagnosis in zip(names, found, strict=True):
         print(f"{name}\n{'=' * len(name)}\n{diagnosis}\n" if options.compare else f"{diagnosis}\n")
     _write(found, names, configs, options)
+    print("\n".join(dict.fromkeys(_read(config, options) for config in configs)))
     print(f"report and figures: {options.out / 'report.html'}")
 
 
@@ -75,6 +79,7 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
 
     other = found[1] if options.compare else None
     told = [f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}" for one in configs]
+    told = [f"{text}; {_read(one, options)}" for text, one in zip(told, configs, strict=True)]
     report = html_report(
         found[0],
         other,
@@ -90,21 +95,31 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
 def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
     from slimrnn.analysis.diagnosis import diagnose
 
-    model, _ = load_run(path)
+    model, _ = load_run(path, options.task)
     batch = _batch(config, options)
     reads, given = reader(model, batch.inputs, batch.lengths)
     with refusing(ValueError):
-        return diagnose(reads, *given, thorough=options.thorough)
+        return diagnose(reads, *given, thorough=options.thorough, updates=_updates(path))
+
+
+def _updates(path: Path) -> int | None:
+    """That the net was trained for; None of a run that goes on."""
+    from slimrnn.training.record import Run
+
+    result = Run(_directory(path)).result
+    if result is None:
+        return None
+    return result.updates if path.name == "final.safetensors" else result.best_update
 
 
 def _directory(path: Path) -> Path:
     return path.parent if path.suffix == ".safetensors" else path
 
 
-def _config(path: Path) -> Config:
+def _config(path: Path, task: str | None) -> Config:
     from slimrnn.training.record import Run
 
-    return config_from_dict(Run(_directory(path)).config)
+    return run_config(Run(_directory(path)), task)
 
 
 def _batch(config: Config, options: Options) -> Batch:
@@ -118,6 +133,15 @@ def _batch(config: Config, options: Options) -> Batch:
         return batch
     lengths = None if batch.lengths is None else batch.lengths.clamp_max(options.steps)
     return replace(batch, inputs=batch.inputs[: options.steps], lengths=lengths)
+
+
+def _read(config: Config, options: Options) -> str:
+    """ "8 of 1,000 sequences for validation were read (--sequences)"."""
+    size = config.task.samples(options.split, config.seed).size
+    name = {"valid": "validation", "train": "training"}[options.split]
+    if size is None:
+        return f"read {options.sequences} new sequences for {name} (--sequences sets how many)"
+    return f"read {min(options.sequences, size):,} of {size:,} sequences for {name} (--sequences sets how many)"
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

@@ -12,7 +12,7 @@ from slimrnn.cli.errors import UsageError
 
 USAGE = """usage: slimrnn bench [OPTIONS]
 
-Run benchmarks/run.py of the checkout that slimrnn is used from, or of the working directory. Among its options:
+Run benchmarks/run.py of the checkout that slimrnn is used from, or of the working directory.
   --section NAME ...  only these tables
   --only SUBSTRING    only rows with this text
   --threads N ...     threads of torch and ours

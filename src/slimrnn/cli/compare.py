@@ -12,6 +12,7 @@ from tyro.conf import Positional
 from slimrnn.cli.comparison import Contestant, comparison_table, plot_comparison
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
+from slimrnn.cli.settings import TaskClass
 from slimrnn.training.record import Run
 
 
@@ -23,6 +24,8 @@ class Options:
     """directories of runs"""
     out: Path = Path("out/compare.png")
     """the plot: .png, .pdf or .svg"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -34,7 +37,9 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError("expected the directories of some runs after slimrnn compare, got none")
     names = [directory.resolve().name for directory in options.runs]
     names = names if len(set(names)) == len(names) else [str(directory) for directory in options.runs]
-    contestants = [Contestant(name, Run(directory)) for name, directory in zip(names, options.runs, strict=True)]
+    contestants = [
+        Contestant(n, Run(directory), options.task) for n, directory in zip(names, options.runs, strict=True)
+    ]
     tasks = sorted({one.config.task.name for one in contestants})
     if len(tasks) > 1:
         raise UsageError(f"expected runs of one task, got {' and '.join(tasks)}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from slimrnn._palette import COLORS
 from slimrnn.cli.report import number, table
-from slimrnn.tasks import config_from_dict
+from slimrnn.tasks import run_config
 from slimrnn.training.config import Config
 from slimrnn.training.files import writing
 from slimrnn.training.plots import Line, describe_task, draw_curves, label_ends, save, styled
@@ -31,10 +31,11 @@ class Contestant:
 
     name: str
     run: Run
+    task: str | None = None  # where its class is now
 
     @cached_property
     def config(self) -> Config:
-        return config_from_dict(self.run.config)
+        return run_config(self.run, self.task)
 
     @property
     def parameters(self) -> int:

@@ -12,7 +12,8 @@ from tyro.conf import Positional
 
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import scores_table
-from slimrnn.tasks import config_from_dict
+from slimrnn.cli.settings import TaskClass
+from slimrnn.tasks import run_config
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Options:
     """directory of the run"""
     checkpoint: Literal["best", "final"] = "best"
     """the net that was best on the validation set, or the last one"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -31,5 +34,5 @@ def run(arguments: Sequence[str]) -> None:
     from slimrnn.training.record import Run
     from slimrnn.training.run import evaluate
 
-    config = config_from_dict(Run(options.run).config)
+    config = run_config(Run(options.run), options.task)
     print(scores_table(evaluate(options.run, config, options.checkpoint), config.task))

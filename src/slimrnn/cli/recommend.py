@@ -15,7 +15,8 @@ from slimrnn._checks import suggestion
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import table
-from slimrnn.tasks import config_from_dict
+from slimrnn.cli.settings import TaskClass
+from slimrnn.tasks import run_config
 from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.tasks.recommend_splits import gaps_between
@@ -39,6 +40,8 @@ class Options:
     """suggest also what is among the items"""
     skip_unknown: bool = False
     """leave out items that the net does not know, instead of refusing them"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def run(arguments: Sequence[str]) -> None:
     options = parse(Options(), arguments, "slimrnn recommend")
     if options.top < 1:
         raise UsageError(f"expected --top of at least 1, got {options.top}")
-    task, model = load(options.run)
+    task, model = load(options.run, options.task)
     events = {"items": _split(options.items), "times": _split(options.times), "pages": _split(options.pages)}
     if not events["items"]:
         raise UsageError("expected some items after --items, such as 12,5,77, got none")
@@ -69,7 +72,7 @@ def run(arguments: Sequence[str]) -> None:
     print(suggestion_table(found))
 
 
-def load(directory: Path) -> tuple[RecommendTask, RecommenderModel]:
+def load(directory: Path, task: str | None = None) -> tuple[RecommendTask, RecommenderModel]:
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
     from slimrnn.training.files import read_tensors
@@ -77,7 +80,7 @@ def load(directory: Path) -> tuple[RecommendTask, RecommenderModel]:
     from slimrnn.training.record import Run
 
     run = Run(directory)
-    config = config_from_dict(run.config)
+    config = run_config(run, task)
     if not isinstance(config.task, RecommendTask):
         raise UsageError(f"expected a run on {RecommendTask.name}, got {directory}, which is one on {config.task.name}")
     weights, _ = read_tensors(run.best_weights, WEIGHTS)

@@ -14,7 +14,8 @@ from slimrnn.cli.duration import Budget, seconds
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import exit_code, show
-from slimrnn.tasks import config_from_dict
+from slimrnn.cli.settings import TaskClass
+from slimrnn.tasks import run_config
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Options:
     """processes to train in"""
     threads: int | None = None
     """threads of each process"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -40,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     from slimrnn.training.record import Run
     from slimrnn.training.run import resume
 
-    config = config_from_dict(Run(options.run).config)
+    config = run_config(Run(options.run), options.task)
     if options.updates is not None and options.updates < config.updates:
         raise UsageError(f"expected --updates of at least {config.updates:,}, got {options.updates:,}")
     given = {name: getattr(options, name) for name in ("updates", "devices", "threads")}

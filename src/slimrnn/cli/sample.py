@@ -14,8 +14,9 @@ from tyro.conf import Positional
 
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
+from slimrnn.cli.settings import TaskClass
 from slimrnn.data.text import END
-from slimrnn.tasks import config_from_dict
+from slimrnn.tasks import run_config
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.training import random
 
@@ -37,6 +38,8 @@ class Options:
     """below 1: more often what is likely; 0: always the likeliest"""
     seed: int = 0
     """of what is drawn"""
+    task: TaskClass = None
+    """where the task's class is now, module:Class, if not where run.json says"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -46,7 +49,7 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError(f"expected --length of at least 1, got {options.length}")
     if not 0 <= options.temperature < float("inf"):
         raise UsageError(f"expected --temperature of at least 0, got {options.temperature}")
-    task, model = load(options.run)
+    task, model = load(options.run, options.task)
     for character in options.prompt:
         if character not in task.symbols:
             raise UsageError(f"expected characters that the net knows ({task.symbols!r}), got {character!r}")
@@ -56,7 +59,7 @@ def run(arguments: Sequence[str]) -> None:
     print()
 
 
-def load(directory: Path) -> tuple[PTBCharsTask, SymbolModel]:
+def load(directory: Path, task: str | None = None) -> tuple[PTBCharsTask, SymbolModel]:
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
     from slimrnn.training.files import read_tensors
@@ -65,7 +68,7 @@ def load(directory: Path) -> tuple[PTBCharsTask, SymbolModel]:
     from slimrnn.training.symbol_model import SymbolModel
 
     run = Run(directory)
-    config = config_from_dict(run.config)
+    config = run_config(run, task)
     if not isinstance(config.task, PTBCharsTask):
         raise UsageError(f"expected a run on {PTBCharsTask.name}, got {directory}, which is one on {config.task.name}")
     weights, _ = read_tensors(run.best_weights, WEIGHTS)

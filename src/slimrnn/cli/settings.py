@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.tasks import listing
 from slimrnn.tasks import TASKS, config_from_dict, find_task
 from slimrnn.training.config import Config
 
+TaskClass = Annotated[str | None, tyro.conf.arg(metavar="MODULE:CLASS")]
+
 
 def starting_point(arguments: Sequence[str], command: str, usage: str) -> tuple[Config, list[str]]:
     """The settings to show as defaults, and the arguments that override them: all after the task's name."""
     rest = list(arguments)
-    name = rest.pop(0) if rest and not rest[0].startswith("-") else None
+    name = rest.pop(0) if rest and not rest[0].startswith("-") else _take("--task", rest)
     file = _value_of("--config", rest)
     if file is not None:
         config = load(Path(file))
-        if name not in (None, config.task.name):
+        if name is not None and find_task(name) is not type(config.task):
             raise UsageError(f"expected the task of {file}, {config.task.name}, or none, got {name}")
         return config, rest
     if name is None:
@@ -26,7 +31,11 @@ def starting_point(arguments: Sequence[str], command: str, usage: str) -> tuple[
             print(f"{usage}\n\nTasks\n{listing()}\n\nslimrnn {command} TASK --help shows the options.")
             raise SystemExit(0)
         raise UsageError(f"expected a task ({', '.join(TASKS)}) or --config FILE after slimrnn {command}, got none")
-    return find_task(name)().default_config(), rest
+    task = find_task(name)
+    try:
+        return task().default_config(), rest
+    except TypeError as error:
+        raise UsageError(f"expected a task whose options all have defaults, got {name}: {error}") from error
 
 
 def load(file: Path) -> Config:
@@ -46,6 +55,15 @@ def load(file: Path) -> Config:
     if isinstance(inner, Mapping):  # a run.json: another run needs another directory
         return config_from_dict({**inner, "out": None})
     return config_from_dict(content)
+
+
+def _take(option: str, arguments: list[str]) -> str | None:
+    """What the option is set to; it is taken out of the arguments."""
+    value = _value_of(option, arguments)
+    if value is not None:
+        place = next(i for i, argument in enumerate(arguments) if argument.partition("=")[0] == option)
+        del arguments[place : place + 1 + (arguments[place] == option)]
+    return value
 
 
 def _value_of(option: str, arguments: list[str]) -> str | None:

@@ -14,6 +14,7 @@ from slimrnn.cli.report import exit_code, show
 from slimrnn.cli.settings import starting_point
 
 USAGE = """usage: slimrnn train TASK [OPTIONS]
+       slimrnn train MODULE:CLASS [OPTIONS]
        slimrnn train --config FILE [OPTIONS]
 
 Train a net on a task and keep all about it in a new directory."""

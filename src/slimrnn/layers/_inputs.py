@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
 from slimrnn._checks import check_count, check_number, check_probability, check_real_dtype
 from slimrnn.ops.reference import valid_steps
@@ -47,6 +49,8 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
     Under autocast any real floating type is taken and converted: the recurrence keeps the parameters' precision."""
     if not isinstance(x, Tensor):
         raise TypeError(f"expected {what} to be a tensor, got {type(x).__name__}")
+    if x.is_nested:
+        raise TypeError(f"expected {what} to be a padded tensor (with lengths= for a ragged batch), got a nested one")
     if x.dim() not in dims:
         raise ValueError(f"expected {what} with {' or '.join(map(str, dims))} axes, got shape {tuple(x.shape)}")
     if x.shape[-1] != input_size:
@@ -58,6 +62,25 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
             )
         x = x.to(dtype)
     return x
+
+
+def packed(nested: Tensor) -> PackedSequence:
+    """The sequences of a nested tensor (B, T, I), whose lengths differ."""
+    if nested.dim() != 3:
+        raise ValueError(f"expected a nested input of 3 axes, a sequence in each row, got {nested.dim()}")
+    rows = list(nested.unbind())
+    if not all(map(len, rows)):
+        raise ValueError("expected nested sequences of at least one step each, got an empty one")
+    return pack_sequence(rows, enforce_sorted=False)
+
+
+def nested_as(packed: PackedSequence, like: Any) -> Tensor:
+    """The opposite, in the layout of another nested tensor; a jagged one shares its offsets, so that the two can be
+    added and the like."""
+    rows = unpack_sequence(packed)
+    if like.layout == torch.jagged and like.lengths() is None:
+        return torch.nested.nested_tensor_from_jagged(torch.cat(rows), like.offsets())
+    return torch.nested.as_nested_tensor(rows, layout=like.layout)
 
 
 def in_autocast(device: str) -> bool:
@@ -85,7 +108,7 @@ def check_lengths(
 
 def without_padding(x: Tensor, lengths: Tensor | Sequence[int] | None, batch_first: bool = False) -> Tensor:
     """Zeros beyond each sequence's end: whatever the padding holds, even NaN, stays outside, also of the gradients."""
-    if lengths is None or not isinstance(x, Tensor) or x.dim() not in (2, 3):
+    if lengths is None or not isinstance(x, Tensor) or x.is_nested or x.dim() not in (2, 3):
         return x  # the layer explains what it takes
     turned = batch_first and x.dim() == 3
     x_TBI = x.transpose(0, 1) if turned else x if x.dim() == 3 else x.unsqueeze(1)

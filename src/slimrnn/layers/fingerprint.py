@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from operator import itemgetter
 from typing import Any
 
@@ -10,6 +12,8 @@ from torch import Tensor, nn
 
 from slimrnn.ops.library import native_library
 
+WHOLE = 1 << 20  # bytes that are read at every step: what the second-level cache holds beside the packed weights
+LINE, EVERY, SLICE = 64, 1 << 12, 1 << 17  # of more: a line of every 4 KiB, and a slice in turn
 BOOKKEEPING = frozenset({*nn.Module().__dict__, "_stream"})  # torch's own entries, and where a stack keeps its stream
 
 
@@ -17,7 +21,9 @@ class Fingerprint:
     """What a module was made of at one moment. Compared before every streaming step, so written for speed.
 
     Torch's version counters do not see `parameter.data.add_(...)`, writes through numpy or a fused optimizer; a
-    checksum of the memory does. What stays unseen: lists and other objects in attributes that are changed in place."""
+    checksum of the memory does. Reading more than a MiB would take longer than the step, so it then reads a sample and,
+    in turn, a slice: a few single numbers changed behind torch's back are seen only some steps later. What stays
+    unseen: lists and other objects in attributes that are changed in place."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module, self.training = module, module.training
@@ -34,19 +40,12 @@ class Fingerprint:
             self.held += [(m.__dict__, name, value) for name, value in own.items() if isinstance(value, Tensor)]
         tensors = list({id(t): t for _, _, t in self.held if isinstance(t, Tensor)}.values())
         self.places = [(t.data_ptr, t.data_ptr(), t.stride, t.stride()) for t in tensors]
+        self.versions = [(t, t._version) for t in tensors if not t.is_inference()]
         self.kept = [t.detach() for t in tensors]  # so that no other tensor gets memory that was theirs
-        self._watch([t for t in tensors if t.device.type == "cpu"])
-
-    def _watch(self, tensors: list[Tensor]) -> None:
-        library = native_library()
-        self.checksum = None if library is None else library.slimrnn_checksum
-        self.count = len(tensors)
-        self.data = (ctypes.c_void_p * self.count)(*(t.data_ptr() for t in tensors))
-        self.bytes = (ctypes.c_int64 * self.count)(*(_span(t) * t.element_size() for t in tensors))
-        self.contents = self._read()
-
-    def _read(self) -> int:
-        return 0 if self.checksum is None else int(self.checksum(self.data, self.bytes, self.count))
+        spans = [(t.data_ptr(), _span(t) * t.element_size()) for t in tensors if t.device.type == "cpu"]
+        self.is_large = sum(size for _, size in spans) > WHOLE
+        self.memory = Memory(list(_lines(spans)) if self.is_large else spans)
+        self.slices = cycle([Memory([one]) for one in _slices(spans)] if self.is_large else [])
 
     def has_same_parts(self) -> bool:
         """Whether attributes, children and tensors are the same ones, and the tensors are where they were."""
@@ -68,7 +67,44 @@ class Fingerprint:
 
     def has_same_contents(self) -> bool:
         """Whether the tensors' memory holds what it held. To be asked only while the parts are the same."""
+        if not self.memory.is_unchanged():
+            return False
+        if not self.is_large:
+            return True
+        return all(t._version == version for t, version in self.versions) and next(self.slices).is_unchanged()
+
+
+class Memory:
+    """Pieces of memory, each an address and a number of bytes, and what they held."""
+
+    def __init__(self, pieces: Sequence[tuple[int, int]]) -> None:
+        library = native_library()
+        self.checksum = None if library is None else library.slimrnn_checksum
+        self.count = len(pieces)
+        self.data = (ctypes.c_void_p * self.count)(*(address for address, _ in pieces))
+        self.bytes = (ctypes.c_int64 * self.count)(*(size for _, size in pieces))
+        self.contents = self._read()
+
+    def _read(self) -> int:
+        return 0 if self.checksum is None else int(self.checksum(self.data, self.bytes, self.count))
+
+    def is_unchanged(self) -> bool:
         return self._read() == self.contents
+
+
+def _lines(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """A line of every 4 KiB, not always at the same place, which would see some columns of a matrix only."""
+    for address, size in spans:
+        for k, start in enumerate(range(0, size, EVERY)):
+            at = start + (k * 2654435761 >> 16) % (EVERY // LINE) * LINE
+            if at < size:
+                yield address + at, min(LINE, size - at)
+
+
+def _slices(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for address, size in spans:
+        for start in range(0, size, SLICE):
+            yield address + start, min(SLICE, size - start)
 
 
 def _span(t: Tensor) -> int:

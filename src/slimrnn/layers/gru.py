@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import GRUCell
-from slimrnn.layers.options import StackOptions
+from slimrnn.cells.biases import GateBias
+from slimrnn.layers.options import StackOptions, naming_options
 from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ class GRU(RecurrentStack):
     """As torch.nn.GRU, with a recurrent matrix of any structure.
 
     reset="after" is torch's cell, "before" the low-rank paper's eq. 6; `update_bias` is the initial bias of the update
-    gate, positive to carry the state. `RecurrentStack` describes the other options."""
+    gate, positive to carry the state: a number, (first, last) spread evenly over the units, or a number for each unit.
+    `RecurrentStack` describes the other options."""
 
     torch_type = nn.GRU
 
+    @naming_options
     def __init__(
         self,
         input_size: int,
@@ -34,7 +37,7 @@ class GRU(RecurrentStack):
         bidirectional: bool = False,
         *,
         reset: str = "after",
-        update_bias: float = 0.0,
+        update_bias: GateBias = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
         make_cell = partial(GRUCell, reset=reset, update_bias=update_bias)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import LSTMCell
-from slimrnn.layers.options import StackOptions
+from slimrnn.cells.biases import GateBias
+from slimrnn.layers.options import StackOptions, naming_options
 from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 class LSTM(RecurrentStack):
     """As torch.nn.LSTM, with a recurrent matrix of any structure.
 
-    `peephole=True` lets the gates see the cell state; `forget_bias` is the initial bias of the forget gate.
-    `RecurrentStack` describes the other options."""
+    `peephole=True` lets the gates see the cell state; `forget_bias` is the initial bias of the forget gate: a
+    number, (first, last) spread evenly over the units, or a number for each unit. `RecurrentStack` describes the other
+    options."""
 
     torch_type = nn.LSTM
 
+    @naming_options
     def __init__(
         self,
         input_size: int,
@@ -34,7 +37,7 @@ class LSTM(RecurrentStack):
         bidirectional: bool = False,
         *,
         peephole: bool = False,
-        forget_bias: float = 0.0,
+        forget_bias: GateBias = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
         make_cell = partial(LSTMCell, peephole=peephole, forget_bias=forget_bias)

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
+from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
 from slimrnn.ops.terms import Program, program
+from slimrnn.ops.versions import Snapshot
 from slimrnn.structures.dense import DenseMap
 
 if TYPE_CHECKING:
@@ -50,12 +52,12 @@ def native_scan(
     reverse: bool,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
-    phases, u, bias = program.plan.phases, None, None
-    products = _products(layer, x_TBI, wx_TBGH, reverse)
+    phases, u, bias, products = program.plan.phases, None, None, None
     if x_TBI is not None and phases == 1 and isinstance(layer.input, DenseMap):  # its product is taken in the time loop
         (u,), bias = layer.input.prepare(), layer.cell.input_bias()
         given = x_TBI
     else:
+        products = _Products(layer, x_TBI, wx_TBGH, reverse)
         given = products()
     again = None
     if not torch.compiler.is_compiling():
@@ -69,20 +71,30 @@ def native_scan(
     return output, last
 
 
-def _products(
-    layer: RecurrentLayer, x_TBI: Tensor | None, wx_TBGH: Tensor | None, reverse: bool
-) -> Callable[[], Tensor]:
-    """What every step of the native loop adds to its gates: U x + b in the first phase, constants in the others."""
+class _Products:
+    """What every step of the native loop adds to its gates: U x + b in the first phase, constants in the others.
 
-    def products() -> Tensor:
-        first = wx_TBGH if x_TBI is None else layer.input_product(x_TBI)
+    Called again in backward it gives the same, from the same tensors, or raises where one of them has changed."""
+
+    def __init__(self, layer: RecurrentLayer, x_TBI: Tensor | None, wx_TBGH: Tensor | None, reverse: bool) -> None:
+        self.map, self.reverse = layer.input, reverse
+        self.x, self.wx = x_TBI, wx_TBGH
+        self.matrices = () if x_TBI is None else layer.input.prepare()
+        self.bias, *self.others = (transition.cell.input_bias() for transition in layer.transitions)
+        self.unchanged = None if torch.compiler.is_compiling() else Snapshot(self.tensors)
+
+    def tensors(self) -> list[Tensor]:
+        return [t for t in (self.x, self.wx, *self.matrices, self.bias, *self.others) if t is not None]
+
+    def __call__(self) -> Tensor:
+        if self.unchanged is not None:
+            self.unchanged.check()
+        first = self.wx if self.x is None else self.map.affine(self.x, self.bias, self.matrices)
         assert first is not None
-        constants = [transition.constant(first) for transition in layer.transitions[1:]]
-        if not constants:
+        if not self.others:
             return first
-        return torch.stack([first, *constants][:: -1 if reverse else 1], 1).flatten(0, 1)
-
-    return products
+        phases = [first, *(constant(bias, first) for bias in self.others)]
+        return torch.stack(phases[:: -1 if self.reverse else 1], 1).flatten(0, 1)
 
 
 def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypedDict, TypeVar
 
 import torch
 
-from slimrnn._checks import check_count, check_number
+from slimrnn._checks import check_count, check_number, suggestion
 from slimrnn.cells.leaky import Leaky
 from slimrnn.structures import Structure
+
+Layer = TypeVar("Layer")
+Arguments = ParamSpec("Arguments")
 
 DEFAULTS = {
     "num_layers": 1,
@@ -48,6 +53,24 @@ class StackOptions(TypedDict, total=False):
     backend: str
     device: torch.device | str | None
     dtype: torch.dtype | None
+
+
+def naming_options(
+    init: Callable[Concatenate[Layer, Arguments], None],
+) -> Callable[Concatenate[Layer, Arguments], None]:
+    """A constructor with **options: StackOptions that suggests a name for one that it does not know."""
+    own = [name for name, p in inspect.signature(init).parameters.items() if p.kind is not p.VAR_KEYWORD][1:]
+    known = [*own, *StackOptions.__annotations__]
+
+    @wraps(init)
+    def checked(self: Layer, /, *args: Arguments.args, **options: Arguments.kwargs) -> None:
+        for name in options:
+            if name not in known:
+                got = f"an unexpected keyword argument {name!r}{suggestion(name, known)}"
+                raise TypeError(f"expected an option of {type(self).__name__}, got {got}")
+        init(self, *args, **options)
+
+    return checked
 
 
 def check_leak(leak: float | Leaky | None) -> Leaky | None:

@@ -86,6 +86,7 @@ class OutputRecurrent(nn.Module):
         lengths: Tensor | Sequence[int] | None = None,
     ) -> tuple[Tensor, OutputState]:
         """Outputs (T, B, O) and the state to go on from; with targets (T, B, O), by teacher forcing."""
+        self.layer.renew_cells()
         x = check_input(input, (3,), self.input_size, self.output_bias.dtype, "input")
         x_TBI = x.transpose(0, 1) if self.batch_first else x
         if len(x_TBI) == 0:
@@ -108,6 +109,7 @@ class OutputRecurrent(nn.Module):
 
     def step(self, x_t: Tensor, state: OutputState | None = None) -> tuple[Tensor, OutputState]:
         """One step, (B, I) to (B, O); what comes back is in the state."""
+        self.layer.renew_cells()
         x_BI = check_input(x_t, (2,), self.input_size, self.output_bias.dtype, "x_t")
         h, fed = self._checked(state, len(x_BI))
         _, right = self._through.prepare()

@@ -14,6 +14,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from slimrnn._fields import as_complex, field_dtype, side_by_side
+from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import delays
@@ -21,6 +22,7 @@ from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.transition import Transition, leaked
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
+from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Dense, Structure
 from slimrnn.structures.base import StructuredMap
 
@@ -126,7 +128,10 @@ class RecurrentLayer(nn.Module):
         self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
     ) -> tuple[Tensor, State]:
         """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state."""
+        self.renew_cells()
         x_mask, h_mask = self._dropout_masks(x_TBI)
+        if lengths_B is not None:  # U x of the padding is a sum's zero share, whatever stands there
+            x_TBI = x_TBI.masked_fill(~reference.valid_steps(len(x_TBI), lengths_B), 0)
         if x_mask is not None:
             x_TBI = x_TBI * x_mask
         if self.line == 1:
@@ -177,16 +182,29 @@ class RecurrentLayer(nn.Module):
     ) -> tuple[Tensor, State]:
         """Segments of k steps, of which only the states between them are kept: backward runs each again. The same
         numbers, in the memory of one segment's history."""
+        given = [t for t in (x_TBI, h_mask, lengths_B, *state) if t is not None]
+        unchanged = None if torch.compiler.is_compiling() else Snapshot(lambda: [*given, *self._read_in_scan()])
+
+        def scan(*arguments: Any) -> tuple[Tensor, State]:
+            if unchanged is not None:
+                unchanged.check()
+            return self.scan(*arguments)
+
         starts = range(0, len(x_TBI), k)
         outputs: list[Tensor] = []
         for start in reversed(starts) if reverse else starts:
             piece = x_TBI[start : start + k]
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, len(piece))
             output, state = checkpoint(
-                self.scan, piece, None, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
+                scan, piece, None, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
             )
             outputs.append(output)
         return torch.cat(outputs[::-1] if reverse else outputs), state
+
+    def _read_in_scan(self) -> list[Tensor]:
+        """Parameters, the fixed leak, permutations; not what torch.nn.utils.parametrizations change as they go."""
+        fixed = [] if self.leak is None else list(self.leak.buffers())
+        return [*self.parameters(), *fixed, *(b for b in self.buffers() if not b.is_floating_point())]
 
     def scan(
         self,
@@ -218,6 +236,7 @@ class RecurrentLayer(nn.Module):
         """One time step."""
         if self.backend == "native":
             native.tell_of_half_precision(x_BI)
+        self.renew_cells()
         wx, width = self.input_product(x_BI), self.cell.hidden_size
         if self.skipped is not None:
             wx = wx + self.skipped.matvec(delays.oldest(state[0], width))
@@ -246,6 +265,11 @@ class RecurrentLayer(nn.Module):
             return state
 
         return advance
+
+    def renew_cells(self) -> None:
+        """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""
+        for transition in self.transitions:
+            renew(transition.cell)
 
     def input_product(self, x: Tensor) -> Tensor:
         return self.input.affine(x, self.cell.input_bias())

@@ -20,7 +20,16 @@ from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
-from slimrnn.layers._inputs import check_input, check_lengths, check_options, check_sizes, check_state, in_autocast
+from slimrnn.layers._inputs import (
+    check_input,
+    check_lengths,
+    check_options,
+    check_sizes,
+    check_state,
+    in_autocast,
+    nested_as,
+    packed,
+)
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.options import DEFAULTS, check_delays, check_leak
 from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -94,7 +103,7 @@ class RecurrentStack(nn.Module):
         check_options(structure, input_structure, dropout, recurrent_dropout, max_row_norm, dtype)
         for name, needs_two in (("dropout", dropout), ("residual", residual)):
             if needs_two and num_layers == 1:
-                warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=3)
+                warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=4)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = dropout, bidirectional
@@ -197,14 +206,18 @@ class RecurrentStack(nn.Module):
         *,
         lengths: Tensor | Sequence[int] | None = None,
     ) -> tuple[Any, Any]:
-        """As torch.nn: `output, h_n = rnn(x, h_0)`; `lengths=` for a padded ragged batch.
+        """As torch.nn: `output, h_n = rnn(x, h_0)`; `lengths=` for a padded ragged batch, which may also come as a
+        PackedSequence or as a nested tensor (B, T, I); the output then comes in the same form.
 
         Beyond a sequence's length its state stays and its output is zero. A complex state's output is its real and
         imaginary parts side by side; h_n is complex."""
-        if isinstance(input, PackedSequence):
+        if isinstance(input, PackedSequence) or (isinstance(input, Tensor) and input.is_nested):
             if lengths is not None:
-                raise ValueError("expected no lengths with a PackedSequence, which has its own, got both")
-            return self._forward_packed(input, hx)
+                raise ValueError(f"expected no lengths with a {type(input).__name__}, which has its own, got both")
+            if isinstance(input, PackedSequence):
+                return self._forward_packed(input, hx)
+            rows, last = self._forward_packed(packed(input), hx)
+            return nested_as(rows, input), last
         x = check_input(input, (2, 3), self.input_size, self._dtype, "input")
         batched = x.dim() == 3
         if not batched:
@@ -365,6 +378,10 @@ class RecurrentStack(nn.Module):
     def to_torch(self) -> nn.RNNBase:
         """A torch.nn layer that computes the same, where one exists."""
         return torch_weights.to_torch(self)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        torch_weights.refuse_foreign_keys(self, state_dict, prefix)
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
     def flatten_parameters(self) -> None:
         """Nothing to do; present because code written for torch.nn calls it."""

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from slimrnn._fields import field_dtype
+from slimrnn._hooks import is_computed
 from slimrnn.layers.fingerprint import Fingerprint
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
-from slimrnn.ops.operators import transformed
+from slimrnn.ops.operators import traced, transformed
 from slimrnn.ops.stepping import Stepper
 from slimrnn.structures.dense import DenseMap
 
@@ -34,6 +35,8 @@ class Stream:
         self.state_dtype = field_dtype(self.dtype, stack.cell.complex)
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
         self.shapes: dict[torch.Size, Shapes | None] = {}
+        if any(is_computed(m) for layer in layers for m in layer.modules() if m is not layer):
+            self.serves = False  # what torch.nn.utils computes may differ from step to step
 
     def is_current(self) -> bool:
         """Whether the stack still is what was packed, or that has been promised."""
@@ -89,7 +92,7 @@ class Shapes(NamedTuple):
 
 def find_stream(stack: RecurrentStack) -> Stream | None:
     """The stack's stream, renewed where needed; None where the ordinary step must run."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or transformed():
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or transformed() or traced():
         return None
     return None if stack.dropout and stack.training else current_stream(stack)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from slimrnn._hooks import read
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.layers.options import DEFAULTS
 from slimrnn.structures import Structure
@@ -93,6 +94,17 @@ def to_torch(stack: RecurrentStack) -> nn.RNNBase:
     return module.train(stack.training)
 
 
+def refuse_foreign_keys(stack: RecurrentStack, state_dict: Mapping[str, Any], prefix: str) -> None:
+    """A torch layer's weights have other names and, with a structure, are others: they are converted, not loaded."""
+    key = f"{prefix}weight_ih_l0"
+    if key in state_dict:
+        ours, theirs = type(stack).__name__, f"torch.nn.{stack.torch_type.__name__}"
+        raise RuntimeError(
+            f"expected the state_dict of a slimrnn {ours}, got that of a torch layer ({key}): "
+            f"load it into a {theirs} and convert that with {ours}.from_torch (to_torch is the way back)"
+        )
+
+
 def _suffixes(stack: RecurrentStack) -> list[str]:
     directions = ["", "_reverse"][: stack.num_directions]
     return [f"_l{depth}{direction}" for depth in range(stack.num_layers) for direction in directions]
@@ -108,10 +120,10 @@ def _take_biases(cell: nn.Module, first: Tensor, second: Tensor) -> None:
 
 
 def _give_biases(cell: nn.Module) -> tuple[Tensor, Tensor]:
-    first = cell.get_parameter("bias")
+    first = read(cell, "bias")
     second = torch.zeros_like(first)
     if isinstance(cell, GRUCell):
-        second[2] = cell.get_parameter("recurrent_bias")
+        second[2] = read(cell, "recurrent_bias")
     return first, second
 
 

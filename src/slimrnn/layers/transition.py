@@ -29,8 +29,7 @@ class Transition(NamedTuple):
 
     def constant(self, like: Tensor) -> Tensor:
         """What stands in for U x + b where there is no input: the bias, in the shape of the products."""
-        bias = self.cell.input_bias()
-        return torch.zeros_like(like) if bias is None else bias.to(like.dtype).expand_as(like)
+        return constant(self.cell.input_bias(), like)
 
     def own_rows(self, alpha_1H: Tensor | None) -> Tensor | None:
         """Parameters that act within the step as the native core takes them, (rows, H), the leak in the last row."""
@@ -56,6 +55,11 @@ class Transition(NamedTuple):
             return leaked(alpha, before, self.cell.step(wx, matvec, before, mine))
 
         return step
+
+
+def constant(bias_GH: Tensor | None, like: Tensor) -> Tensor:
+    """The bias, or zeros, in the shape of the products."""
+    return torch.zeros_like(like) if bias_GH is None else bias_GH.to(like.dtype).expand_as(like)
 
 
 def leaked(alpha_H: Tensor | None, before: State, given: State) -> State:

@@ -50,9 +50,7 @@ class Call:
         plan, state = inputs.plan, inputs.state
         count, batch, width = state.shape
         gates = GATES[plan.cell]
-        self.weights = [w.contiguous() for w in inputs.weights]
-        self.tensors = self._tensors(plan.complex, gradients)
-        self.terms = self._terms(plan)
+        self.terms = FilledTerms(plan, inputs.weights, gradients)
         enough = time * state.numel() * gates > ONE_THREAD
         self.struct = ScanStruct(
             dtype=DTYPES[state.dtype],
@@ -70,30 +68,12 @@ class Call:
             batch=batch,
             width=width,
             input_size=0 if inputs.u is None else inputs.u.shape[-1],
-            terms=self.terms,
+            terms=self.terms.structs,
         )
         lengths = None if inputs.lengths is None else inputs.lengths.to(torch.int64)
         self.held: list[Tensor] = []
         self.point(x=inputs.x, u=inputs.u, bias=inputs.bias, state=state, own=inputs.own)
         self.point(mask=inputs.mask, lengths=lengths)
-
-    def _tensors(self, pairs: bool, gradients: Sequence[Tensor]) -> ctypes.Array[TensorStruct]:
-        structs = (TensorStruct * len(self.weights))()
-        for number, (struct, tensor) in enumerate(zip(structs, self.weights, strict=True)):
-            struct.data = tensor.data_ptr()
-            if gradients:
-                struct.gradient = gradients[number].data_ptr()
-            struct.dims = tensor.dim() - (pairs and tensor.is_floating_point())
-            struct.shape[: struct.dims] = tensor.shape[: struct.dims]
-        return structs
-
-    def _terms(self, plan: Plan) -> ctypes.Array[TermStruct]:
-        structs, first = (TermStruct * len(plan.terms))(), 0
-        for struct, (structure, count) in zip(structs, plan.terms, strict=True):
-            struct.structure, struct.tensor_count = structures()[structure], count
-            struct.tensors = ctypes.pointer(self.tensors[first])
-            first += count
-        return structs
 
     def point(self, **tensors: Tensor | None) -> None:
         """Set pointers of the struct; a tensor that is not contiguous is copied, so results must be."""
@@ -106,3 +86,22 @@ class Call:
 
     def run(self, function: str) -> None:
         check(getattr(native_library(), function)(ctypes.byref(self.struct)))
+
+
+class FilledTerms:
+    """Filled-in slimrnn_terms, and the tensors and arrays that their pointers need alive."""
+
+    def __init__(self, plan: Plan, weights: Sequence[Tensor], gradients: Sequence[Tensor] = ()) -> None:
+        self.weights = [w.contiguous() for w in weights]
+        self.tensors = (TensorStruct * len(self.weights))()
+        for number, (struct, tensor) in enumerate(zip(self.tensors, self.weights, strict=True)):
+            struct.data = tensor.data_ptr()
+            if gradients:
+                struct.gradient = gradients[number].data_ptr()
+            struct.dims = tensor.dim() - (plan.complex and tensor.is_floating_point())  # a pair is no axis
+            struct.shape[: struct.dims] = tensor.shape[: struct.dims]
+        self.structs, first = (TermStruct * len(plan.terms))(), 0
+        for term, (structure, count) in zip(self.structs, plan.terms, strict=True):
+            term.structure, term.tensor_count = structures()[structure], count
+            term.tensors = ctypes.pointer(self.tensors[first])
+            first += count

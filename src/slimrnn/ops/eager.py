@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from slimrnn.ops.calls import Inputs
-from slimrnn.ops.operators import Definition, differentiate, run_backward, run_forward, save
+from slimrnn.ops.operators import Definition, differentiate, run_backward, run_forward, save, traced
 from slimrnn.ops.terms import Plan
 
 
 def can_bypass_dispatcher(tensors: Sequence[Tensor]) -> bool:
     """Whether the operator may be left out: nothing traces, exports or intercepts what happens to these tensors."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
+    if torch.compiler.is_compiling() or traced() or torch._C._len_torch_dispatch_stack():
         return False
     return all(type(t) is Tensor or type(t) is torch.nn.Parameter for t in tensors)
 

@@ -114,6 +114,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "use_isa": ([c_char_p], c_int32),
         "forward": ([POINTER(ScanStruct)], c_int32),
         "backward": ([POINTER(ScanStruct)], c_int32),
+        "product": ([POINTER(ScanStruct), c_int32, c_int64, c_int32, c_int32, c_void_p, c_void_p], c_int32),
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
         "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),

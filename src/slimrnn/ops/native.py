@@ -11,7 +11,7 @@ from torch import Tensor
 from slimrnn._fields import pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES, Inputs
 from slimrnn.ops.eager import EagerScan, can_bypass_dispatcher
-from slimrnn.ops.operators import Definition, calling, run_forward, transformed
+from slimrnn.ops.operators import Definition, calling, run_forward, traced, transformed
 from slimrnn.ops.terms import Program
 
 HALF = (torch.float16, torch.bfloat16)
@@ -21,7 +21,7 @@ def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, 
     """The output as of the reference layer, real and imaginary parts side by side, and the last state."""
     tensors = [t for t in (*inputs[:5], *inputs.weights) if t is not None]
     # A trace is differentiated or not wherever it is run, and not as it was made.
-    keep = torch.jit.is_tracing() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
+    keep = traced() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
     if not can_bypass_dispatcher(tensors):
         calling.definition = definition if keep else None
         try:

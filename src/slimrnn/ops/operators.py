@@ -21,6 +21,7 @@ from slimrnn.ops.calls import GATES, Call, Inputs
 from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
+traced: Callable[[], bool] = torch._C._is_tracing  # whether torch.jit records what happens
 Results = tuple[Tensor, Tensor, Tensor, Tensor]
 OPTIONAL = ("u", "bias", "own", "mask", "lengths")  # of the inputs
 
@@ -171,7 +172,8 @@ def differentiate(
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = backward(d_out, d_last, out, gates, states, inputs, want_x)
     d_x = None
     if want_x:
-        d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
+        with torch.autocast(d_wx.device.type, enabled=False):  # as forward: backward may be called inside of one
+            d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
     d_u, d_bias, d_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
     return d_x, d_u, d_bias, d_state, d_own, None, None, *d_weights
 

@@ -28,8 +28,13 @@ def scan(
 
     Beyond a sequence's length its state stays as it is and its output is zero. Reversed, the loop runs from the last
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
+    valid = None
+    if lengths_B is not None:
+        valid_TB1 = valid_steps(len(wx_TBGH), lengths_B)
+        # What stands in the padding must not meet the cell: a gradient of zero times NaN is NaN.
+        wx_TBGH = wx_TBGH.masked_fill(~valid_TB1.unsqueeze(-1), 0)
+        valid = valid_TB1.unbind(0)
     inputs = wx_TBGH.unbind(0)
-    valid = None if lengths_B is None else valid_steps(len(inputs), lengths_B).unbind(0)
     outputs, zero = list(inputs), state[0].new_zeros(())
     for t in reversed(range(len(inputs))) if reverse else range(len(inputs)):
         new = step(inputs[t], state)

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Self
 
+from slimrnn import _hooks
 from slimrnn._checks import check_count, check_real_dtype
-from slimrnn._fields import as_complex, field_dtype
+from slimrnn._fields import as_complex, field_dtype, real_view
 from slimrnn.ops.terms import Term
 
 if TYPE_CHECKING:
@@ -136,8 +137,12 @@ class StructuredMap(nn.Module):
             if self.weight_norm and scale:
                 self.register_parameter(name + "_scale", nn.Parameter(_row_norms(initial)))
 
+    def stored(self, name: str) -> Tensor:
+        """The parameter as it is stored, or what torch.nn.utils.parametrizations or prune make of it."""
+        return _hooks.read(self, name)
+
     def _raw(self, name: str) -> Tensor:
-        stored: Tensor = getattr(self, name)
+        stored = self.stored(name)
         return as_complex(stored) if self.complex else stored
 
     def tensor(self, name: str) -> Tensor:
@@ -148,14 +153,14 @@ class StructuredMap(nn.Module):
         if not (self.weight_norm and name in self.normed):
             return raw
         unit = raw / _row_norms(raw).clamp_min(torch.finfo(raw.dtype).tiny).unsqueeze(-1)
-        return unit * getattr(self, name + "_scale").unsqueeze(-1) if self.normed[name] else unit
+        return unit * self.stored(name + "_scale").unsqueeze(-1) if self.normed[name] else unit
 
     @torch.no_grad()
     def assign_(self, name: str, value: Tensor) -> None:
         """Set a parameter so that `tensor(name)` equals `value` (its rows of unit norm, where they have no scale)."""
-        getattr(self, name).copy_(torch.view_as_real(value.resolve_conj()) if self.complex else value)
+        _hooks.write(self, name, torch.view_as_real(value.resolve_conj()) if self.complex else value)
         if self.weight_norm and self.normed.get(name, False):
-            getattr(self, name + "_scale").copy_(_row_norms(value))
+            _hooks.write(self, name + "_scale", _row_norms(value))
 
     @torch.no_grad()
     def clip_rows_(self, max_norm: float) -> None:
@@ -163,11 +168,12 @@ class StructuredMap(nn.Module):
 
         With weight normalisation both the stored rows and their scales are held, so that neither grows."""
         for name, scaled in self.normed.items():
-            norms = _row_norms(self._raw(name)).unsqueeze(-1)
-            shrink = torch.where(norms > max_norm, max_norm / norms, torch.ones_like(norms))
-            getattr(self, name).mul_(shrink.unsqueeze(-1) if self.complex else shrink)
+            raw = self._raw(name)
+            norms = _row_norms(raw).unsqueeze(-1)
+            if bool((norms > max_norm).any()):
+                _hooks.write(self, name, real_view(torch.where(norms > max_norm, raw * (max_norm / norms), raw)))
             if self.weight_norm and scaled:
-                getattr(self, name + "_scale").clamp_(-max_norm, max_norm)
+                _hooks.write(self, name + "_scale", self.stored(name + "_scale").clamp(-max_norm, max_norm))
 
     @property
     def num_parameters(self) -> int:
@@ -189,9 +195,9 @@ class StructuredMap(nn.Module):
         """(..., n) -> (..., G, m): W_g h for the chosen gates."""
         raise NotImplementedError(f"{type(self).__name__} does not define matvec")
 
-    def affine(self, x: Tensor, bias: Tensor | None) -> Tensor:
+    def affine(self, x: Tensor, bias: Tensor | None, prepared: Prepared | None = None) -> Tensor:
         """W_g x + b_g for a real input x, also where the map is complex; bias is (G, m)."""
-        y = self.matvec(x.to(field_dtype(x.dtype, self.complex)))
+        y = self.matvec(x.to(field_dtype(x.dtype, self.complex)), prepared=prepared)
         return y if bias is None else y + bias
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:

@@ -35,10 +35,10 @@ class DenseMap(StructuredMap):
         (weight,) = prepared or self.prepare()
         return dense_product(weight[gates], h)
 
-    def affine(self, x: Tensor, bias: Tensor | None) -> Tensor:
+    def affine(self, x: Tensor, bias: Tensor | None, prepared: Prepared | None = None) -> Tensor:
         # One real product does it all: the bias is the weight of a constant input, so that its gradient comes out of
         # the same product as the weight's, and a complex matrix takes a real vector to (real, imaginary) pairs.
-        (weight,) = self.prepare()
+        (weight,) = prepared or self.prepare()
         columns = weight if bias is None else torch.cat([weight, bias.unsqueeze(-1)], -1)
         if bias is not None:
             x = torch.cat([x, x.new_ones(*x.shape[:-1], 1)], -1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from slimrnn import _hooks
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import uniform
 
@@ -19,7 +20,6 @@ class UnitaryProductMap(StructuredMap):
 
     native = "unitary_product"
     permutation: Tensor
-    phases: Tensor
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
@@ -30,7 +30,7 @@ class UnitaryProductMap(StructuredMap):
 
     def prepare(self) -> Prepared:
         """Unit numbers e^{iθ}, unit vectors v, the permutation."""
-        phases = self.phases
+        phases = self.stored("phases")
         v = self._raw("reflections")
         return (
             torch.polar(torch.ones_like(phases), phases),
@@ -76,7 +76,7 @@ class UnitaryProductMap(StructuredMap):
             fit = new_fit
             if converged:
                 break
-        self.phases.copy_(phases.angle())
+        _hooks.write(self, "phases", phases.angle())
         self.assign_("reflections", reflections)
 
     @property

@@ -9,7 +9,7 @@ from slimrnn.tasks.configs import config_from_dict, config_to_dict
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.generated import GeneratedTask
-from slimrnn.tasks.loading import load_run
+from slimrnn.tasks.loading import load_run, run_config
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
@@ -41,6 +41,7 @@ __all__ = [
     "config_to_dict",
     "find_task",
     "load_run",
+    "run_config",
 ]
 
 __getattr__ = moved(__name__, {"find_row": "slimrnn.papers", "paper_rows": "slimrnn.papers"})

@@ -71,9 +71,12 @@ def _read(kind: Any, value: object, where: str) -> Any:
         return _read_task(value, where)
     if is_dataclass(kind):
         return _build(kind, value, where)  # type: ignore[arg-type]
-    if origin in (Union, UnionType) and NoneType in parts:
+    if origin in (Union, UnionType):
+        if value is None and NoneType in parts:
+            return None
         others = [part for part in parts if part is not NoneType]
-        return None if value is None else _read(others[0], value, where)
+        lists = [part for part in others if get_origin(part) is tuple]
+        return _read(lists[0] if lists and isinstance(value, list | tuple) else others[0], value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"expected {where} to be a list, got {value!r}")
@@ -89,8 +92,10 @@ def _read(kind: Any, value: object, where: str) -> Any:
 def _read_task(value: object, where: str) -> Task:
     if not isinstance(value, Mapping) or "name" not in value:
         raise ConfigError(f"expected {where} to be a dict with the name of a task ({', '.join(TASKS)}), got {value!r}")
-    options = {name: option for name, option in value.items() if name != "name"}
-    task: Task = _build(find_task(value["name"]), options, where)
+    options = {name: option for name, option in value.items() if name not in ("name", "class")}
+    if not isinstance(value.get("class", ""), str):
+        raise ConfigError(f"expected {where}.class to be a text such as module:Class, got {value['class']!r}")
+    task: Task = _build(find_task(value.get("class", value["name"])), options, where)
     return task
 
 

@@ -16,6 +16,7 @@ from slimrnn.tasks.timit_frames import TimitFramesTask
 from slimrnn.tasks.word_copy import WordCopyTask
 from slimrnn.tasks.youtube8m import YouTube8MTask
 from slimrnn.training.errors import ConfigError
+from slimrnn.training.importing import imported
 from slimrnn.training.task import Task
 
 TASKS: dict[str, type[Task]] = {
@@ -36,9 +37,27 @@ TASKS: dict[str, type[Task]] = {
     )
 }
 
+OWN_DATA = (
+    "; for your own data: ptb-chars --file TEXT (characters), recommend --file LOG (events of users), "
+    "or a task of your own, module:Class"
+)
+
 
 def find_task(name: str) -> type[Task]:
-    """The task of that name."""
+    """The task of that name; "module:Class" is one of your own, in a module that can be imported."""
+    if isinstance(name, str) and ":" in name:
+        return _own(name)
     if not isinstance(name, str) or name not in TASKS:
-        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{suggestion(name, TASKS)}")
+        hint = suggestion(name, TASKS) or (OWN_DATA if isinstance(name, str) else "")
+        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{hint}")
     return TASKS[name]
+
+
+def _own(name: str) -> type[Task]:
+    found = imported(name, "a task")
+    if not isinstance(found, type) or not issubclass(found, Task):
+        raise ConfigError(f"expected a class derived from slimrnn.training.Task, got {name!r}")
+    missing = [*sorted(found.__abstractmethods__), *(n for n in ("name", "every_step") if not hasattr(found, n))]
+    if missing:
+        raise ConfigError(f"expected a task that defines {', '.join(missing)}, got {name!r}, which does not")
+    return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from slimrnn.training.importing import path_of
 from slimrnn.training.task import Task
 
 
@@ -37,10 +38,10 @@ class ModelConfig:
     """rnn, highway (tanh or relu); modrelu has a complex state"""
     reset: Literal["before", "after"] = "after"
     """gru: the reset gate acts before or after the recurrent product"""
-    update_bias: float = 0.0
-    """gru: initial bias of the update gate; positive: keep the state"""
-    forget_bias: float = 0.0
-    """lstm: initial bias of the forget gate"""
+    update_bias: float | tuple[float, ...] = 0.0
+    """gru: initial bias of the update gate; positive: keep the state; two numbers are spread over the units"""
+    forget_bias: float | tuple[float, ...] = 0.0
+    """lstm: initial bias of the forget gate; two numbers are spread over the units"""
     peephole: bool = False
     """lstm: gates see the cell state"""
     transition_depth: int = 1
@@ -145,9 +146,12 @@ class Config:
 
 
 def plain(value: Any) -> Any:
-    """Settings in numbers, texts, lists and dicts; a task is its name and its options."""
+    """Settings in numbers, texts, lists and dicts; a task is its name and its options, and one that is not ours also
+    the class to import."""
     if is_dataclass(value):
         name = {"name": value.name} if isinstance(value, Task) else {}
+        if isinstance(value, Task) and not type(value).__module__.startswith("slimrnn."):
+            name["class"] = path_of(type(value))
         return name | {part.name: plain(getattr(value, part.name)) for part in fields(value)}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]

@@ -5,7 +5,6 @@ Shape suffixes: T time, B sequences of a batch, I input width, O output width, H
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
@@ -33,6 +32,7 @@ from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.errors import ConfigError
+from slimrnn.training.importing import imported
 
 LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
 OF_CELL = {"nonlinearity": "rnn", "reset": "gru", "update_bias": "gru", "forget_bias": "lstm", "peephole": "lstm"}
@@ -157,13 +157,14 @@ def _term(name: str, config: ModelConfig, which: str) -> Structure:
 
 def _imported(name: str, which: str) -> Structure:
     """A structure of one's own: a spec, or a class of specs without arguments."""
-    module, _, attribute = name.partition(":")
+    found = imported(name, f"{which} to be a structure")
     try:
-        found = getattr(importlib.import_module(module), attribute)
         # No other callable: settings that come from elsewhere are to import a module at most.
         spec = found() if isinstance(found, type) and issubclass(found, Structure) else found
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise ConfigError(f"expected {which} to be a structure that can be imported, got {name!r}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"expected {which} to be a structure that needs no arguments, got {name!r}: {error}"
+        ) from None
     if not isinstance(spec, Structure):
         raise ConfigError(f"expected {which} to be a structure, got {type(spec).__name__} from {name!r}")
     return spec

@@ -128,7 +128,7 @@ def describe_task(task: Mapping[str, object]) -> str:
     """ "adding, length 750"; what is off is left out."""
     words = [str(task["name"]).replace("-", " ")]
     for key, value in task.items():
-        if key != "name" and value is not False and value is not None:
+        if key not in ("name", "class") and value is not False and value is not None:
             words.append(key.replace("_", " ") + ("" if value is True else f" {value}"))
     return ", ".join(words)
 

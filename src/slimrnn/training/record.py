@@ -169,9 +169,15 @@ def _changed(settings: Any) -> dict[str, Any]:
         if is_dataclass(value):
             found[field.name] = _changed(value)
         elif value != field.default:
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            found[field.name] = float(value) if is_whole and "float" in str(field.type) else plain(value)
+            found[field.name] = _floats(plain(value)) if "float" in str(field.type) else plain(value)
     return found
+
+
+def _floats(value: Any) -> Any:
+    """With whole numbers as floats, which they are after reading run.json again."""
+    if isinstance(value, list):
+        return [_floats(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _parameters(model: nn.Module) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+// Some rows of a batch, one next to the other: those whose sequences go on where others have ended.
+#pragma once
+#include "gradients.h"
+
+namespace slimrnn {
+namespace SLIMRNN_ISA {
+
+template <class T> struct SomeRows {
+    int64_t count = 0, *row = nullptr;
+    T *gates, *input;                                                  // (rows, G, width), (rows, input)
+    T *h, *c, *h_before, *c_before, *mask, *d_h, *d_c, *d_h_before;  // (rows, width)
+
+    SomeRows() = default;
+    SomeRows(const slimrnn_scan &s, int64_t rows, Workspace<T> &memory) {
+        row = reinterpret_cast<int64_t *>(memory.take(rows * per_index));
+        gates = memory.take(rows * s.gates * s.width);
+        input = memory.take(rows * input_size(s));
+        for (T **part : {&h, &c, &h_before, &c_before, &mask, &d_h, &d_c, &d_h_before}) *part = memory.take(rows * s.width);
+    }
+    static int64_t workspace(const slimrnn_scan &s, int64_t rows) {
+        if (!s.lengths) return 0;
+        return rows * (per_index + input_size(s) + (8 + s.gates) * s.width) + 11 * lanes<T>;
+    }
+
+    T *gather(const T *from, int64_t length, T *to) const {
+        for (int64_t i = 0; i < count; i++) memcpy(to + i * length, from + row[i] * length, sizeof(T) * length);
+        return to;
+    }
+    // Back to where they were, from rows `apart` numbers apart; of `all` rows, where that is given, the others become zero.
+    void scatter(const T *from, int64_t apart, int64_t length, T *to, int64_t all = 0) const {
+        for (int64_t r = 0, i = 0; r < all; r++)
+            if (i < count && row[i] == r)
+                i++;
+            else
+                memset(to + r * length, 0, sizeof(T) * length);
+        for (int64_t i = 0; i < count; i++) memcpy(to + row[i] * length, from + i * apart, sizeof(T) * length);
+    }
+
+  private:
+    static constexpr int64_t per_index = sizeof(int64_t) / sizeof(T);
+    static int64_t input_size(const slimrnn_scan &s) { return s.u ? s.input_size : s.gates * s.width; }
+};
+
+}  // namespace SLIMRNN_ISA
+}  // namespace slimrnn
