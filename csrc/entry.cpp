@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <system_error>
 #include <vector>
 #ifdef __linux__
 #include <sys/mman.h>
@@ -136,6 +137,36 @@ struct Steps {
     void *packed;
 };
 
+int open(slimrnn_scan s, void **handle) {
+    char some;
+    s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0;
+    s.gate_history = s.state_history = nullptr;
+    s.x = s.state = s.out = s.last = &some;  // only looked at, not into
+    const Kernels *k = kernels();
+    if (!is_sound(&s, k, true)) return SLIMRNN_BAD_ARGUMENT;
+    int status;
+    void *packed = k->pack(&s, false, &status);
+    if (!packed) return status;
+    if (s.u) status = k->pack_input(packed, &s);
+    Steps *made = status ? nullptr : new (std::nothrow) Steps{s, k, packed};
+    if (!made) k->release(packed);
+    *handle = made;
+    return status ? status : made ? SLIMRNN_OK : SLIMRNN_NO_MEMORY;
+}
+
+// No exception may leave through the C interface.
+template <class Work> int32_t guarded(Work work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc &) {
+        return SLIMRNN_NO_MEMORY;
+    } catch (const std::system_error &) {
+        return SLIMRNN_NO_THREAD;
+    } catch (...) {
+        return SLIMRNN_INTERNAL;
+    }
+}
+
 }  // namespace
 
 extern "C" {
@@ -164,23 +195,11 @@ int32_t slimrnn_use_isa(const char *name) {
 }
 
 int32_t slimrnn_forward(const slimrnn_scan *scan) {
-    try {
-        return run(scan, true);
-    } catch (const std::bad_alloc &) {
-        return SLIMRNN_NO_MEMORY;
-    } catch (...) {
-        return SLIMRNN_NO_THREAD;
-    }
+    return guarded([&] { return run(scan, true); });
 }
 
 int32_t slimrnn_backward(const slimrnn_scan *scan) {
-    try {
-        return run(scan, false);
-    } catch (const std::bad_alloc &) {
-        return SLIMRNN_NO_MEMORY;
-    } catch (...) {
-        return SLIMRNN_NO_THREAD;
-    }
+    return guarded([&] { return run(scan, false); });
 }
 
 int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int32_t first, int32_t last, void *x,
@@ -191,30 +210,12 @@ int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int
         return SLIMRNN_BAD_ARGUMENT;
     const Kernels *k = kernels();
     if (!k->terms_are_sound(scan, way == SLIMRNN_GRADIENT)) return SLIMRNN_BAD_ARGUMENT;
-    return k->product(scan, way, rows, first, last, x, y);
+    return guarded([&] { return k->product(scan, way, rows, first, last, x, y); });
 }
 
 int32_t slimrnn_open(const slimrnn_scan *scan, void **handle) {
     if (!scan || !handle) return SLIMRNN_BAD_ARGUMENT;
-    try {
-        slimrnn_scan s = *scan;
-        char some;
-        s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0;
-        s.gate_history = s.state_history = nullptr;
-        s.x = s.state = s.out = s.last = &some;  // only looked at, not into
-        const Kernels *k = kernels();
-        if (!is_sound(&s, k, true)) return SLIMRNN_BAD_ARGUMENT;
-        int status;
-        void *packed = k->pack(&s, false, &status);
-        if (!packed) return status;
-        if (s.u) status = k->pack_input(packed, &s);
-        Steps *made = status ? nullptr : new (std::nothrow) Steps{s, k, packed};
-        if (!made) k->release(packed);
-        *handle = made;
-        return status ? status : made ? SLIMRNN_OK : SLIMRNN_NO_MEMORY;
-    } catch (...) {
-        return SLIMRNN_NO_MEMORY;
-    }
+    return guarded([&] { return open(*scan, handle); });
 }
 
 uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t count) {
@@ -246,7 +247,7 @@ int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, 
         memcpy(both + bytes, c, bytes);
         s.state = both, s.last = both + 2 * bytes;
     }
-    const int status = steps->kernels->forward(&s, steps->packed, 0, batch);
+    const int status = guarded([&] { return steps->kernels->forward(&s, steps->packed, 0, batch); });
     if (both) {
         memcpy(h_after, both + 2 * bytes, bytes);
         memcpy(c_after, both + 3 * bytes, bytes);

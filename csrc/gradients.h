@@ -5,16 +5,6 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-// The memory of one thread, carved from one piece.
-template <class T> struct Workspace {
-    T *at;
-    T *take(int64_t count) {
-        T *mine = at;
-        at += round_up(count, lanes<T>);
-        return mine;
-    }
-};
-
 inline int64_t rows_at_once(int64_t rows) { return std::max<int64_t>(rows, 96 / rows * rows); }
 
 template <class T> class Gradients {
@@ -57,7 +47,7 @@ template <class T> class Gradients {
     }
 
   public:
-    Gradients(const slimrnn_scan &s, const Recurrence<T> &map, Workspace<T> &memory, T *at)
+    Gradients(const slimrnn_scan &s, const Recurrence<T> &map, Arena<T> &memory, T *at)
         : s(s), map(map), width(s.width), row_gates(s.gates * s.width), sums(split(s, map.terms, at)),
           most(rows_at_once(map.rows)), ldd(apart(row_gates)), ldx(apart(round_up(width, panel<T>))),
           ldu(round_up(s.input_size + 1, panel<T>)) {
@@ -66,11 +56,6 @@ template <class T> class Gradients {
         x = memory.take(most * ldx + panel<T>);
         u = memory.take(most * ldu + panel<T>);
         for (int k = 0; k < map.count; k++) kept[k] = memory.take(most * s.gates * map.terms[k]->kept_size());
-    }
-    static int64_t workspace(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
-        int64_t per_row = (3 + s.gates) * (round_up(s.width, panel<T>) + lanes<T>) + round_up(s.input_size + 1, panel<T>);
-        for (int k = 0; k < terms_per_phase(s); k++) per_row += s.gates * terms[k]->kept_size();
-        return rows_at_once(rows) * per_row + (terms_per_phase(s) + 4) * (lanes<T> + panel<T>);
     }
     static int64_t size(const slimrnn_scan &s, Term<T> *const *terms) { return split(s, terms, nullptr).size; }
 

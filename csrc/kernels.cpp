@@ -93,16 +93,27 @@ int pack_input(void *packed, const slimrnn_scan *s) {
     return pack->dtype == SLIMRNN_F64 ? fill_input<double>(pack, *s) : fill_input<float>(pack, *s);
 }
 
+// Memory that is freed at the end, however that comes.
+template <class T> struct Memory {
+    T *data;
+    explicit Memory(int64_t count) : data(static_cast<T *>(aligned(count * int64_t(sizeof(T))))) {}
+    ~Memory() { free(data); }
+    Memory(const Memory &) = delete;
+};
+
 template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
     Term<T> **terms = terms_of<T>(pack);
-    T *workspace = static_cast<T *>(aligned(TimeLoop<T>::workspace(s, terms, rows) * int64_t(sizeof(T))));
-    if (!workspace) return SLIMRNN_NO_MEMORY;
-    TimeLoop<T> loop(s, terms, static_cast<T *>(pack->input), first, rows, workspace);
+    T *input = static_cast<T *>(pack->input);
+    Arena<T> counted;
+    TimeLoop<T>(s, terms, input, first, rows, counted, sums);
+    const Memory<T> memory(counted.taken());
+    if (!memory.data) return SLIMRNN_NO_MEMORY;
+    Arena<T> arena(memory.data, counted.taken());
+    TimeLoop<T> loop(s, terms, input, first, rows, arena, sums);
     if (sums)
-        loop.backward(sums);
+        loop.backward();
     else
         loop.forward();
-    free(workspace);
     return SLIMRNN_OK;
 }
 int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
@@ -136,39 +147,46 @@ void deliver(const slimrnn_scan *s, void *packed, const void *sums) {
         deliver_all<float>(*s, pack->single, static_cast<const float *>(sums));
 }
 
+// The memory of a single term's calls. The gradient reads whole vectors beyond the rows, so its x and y are copies.
+template <class T> struct ProductMemory {
+    Arena<T> scratch;
+    T *sums, *kept, *x, *y, *d_x;
+    ProductMemory(const slimrnn_scan &s, const Term<T> &term, int64_t rows, int64_t gates, Arena<T> &memory) {
+        const int64_t size = round_up(term.scratch_size(rows), lanes<T>);
+        scratch = Arena<T>(memory.take(size), size);
+        sums = memory.take(term.gradient_size());
+        kept = memory.take(rows * s.gates * term.kept_size());
+        x = memory.take(rows * s.width + panel<T>), d_x = memory.take(rows * s.width + panel<T>);
+        y = memory.take(rows * gates * s.width + panel<T>);
+    }
+};
 template <class T> int run_product(const slimrnn_scan &s, int way, int64_t rows, int first, int last, T *x, T *y) {
-    Pack pack{sizeof(T) == 8, 1, {}, {}, nullptr, nullptr};
-    int status = fill_pack<T>(&pack, s, way != SLIMRNN_PRODUCT);
-    const Term<T> *term = terms_of<T>(&pack)[0];
-    const int64_t width = s.width, gates = last - first;
-    T *memory = nullptr;
-    if (!status) {
-        const int64_t ldk = s.gates * term->kept_size(), sums = round_up(term->gradient_size(), lanes<T>);
-        const int64_t scratch = round_up(term->scratch_size(rows), lanes<T>), kept = round_up(rows * ldk, lanes<T>);
-        // The gradient reads whole vectors beyond the rows: its x and y are copies with room behind them.
-        const int64_t xs = rows * width + panel<T>, ys = rows * gates * width + panel<T>;
-        memory = static_cast<T *>(calloc(size_t(sums + scratch + kept + 2 * round_up(xs, lanes<T>) + ys), sizeof(T)));
-        T *at_kept = memory + sums + scratch, *x_copy = at_kept + kept, *discarded = x_copy + round_up(xs, lanes<T>),
-          *y_copy = discarded + round_up(xs, lanes<T>);
-        if (!memory) {
-            status = SLIMRNN_NO_MEMORY;
-        } else if (way == SLIMRNN_PRODUCT) {
-            term->matvec(memory, rows, x, width, y, gates * width, first, last);
+    int status;
+    Pack *pack = static_cast<Pack *>(SLIMRNN_ISA::pack(&s, way != SLIMRNN_PRODUCT, &status));
+    if (!pack) return status;
+    const Term<T> &term = *terms_of<T>(pack)[0];
+    const int64_t width = s.width, ldy = (last - first) * width, ldk = s.gates * term.kept_size();
+    Arena<T> counted;
+    ProductMemory<T>(s, term, rows, last - first, counted);
+    const Memory<T> memory(counted.taken());
+    if (memory.data) {
+        memset(memory.data, 0, sizeof(T) * size_t(counted.taken()));
+        Arena<T> arena(memory.data, counted.taken());
+        const ProductMemory<T> part(s, term, rows, last - first, arena);
+        if (way == SLIMRNN_PRODUCT) {
+            term.matvec(part.scratch, rows, x, width, y, ldy, first, last);
         } else if (way == SLIMRNN_ADJOINT) {
-            term->rmatvec(memory, rows, y, gates * width, x, width, first, last, at_kept, ldk);
+            term.rmatvec(part.scratch, rows, y, ldy, x, width, first, last, part.kept, ldk);
         } else {
-            memcpy(x_copy, x, sizeof(T) * rows * width);
-            memcpy(y_copy, y, sizeof(T) * rows * gates * width);
-            T *at_scratch = memory + sums;
-            term->rmatvec(at_scratch, rows, y_copy, gates * width, discarded, width, first, last, at_kept, ldk);
-            term->gradient(at_scratch, rows, x_copy, width, y_copy, gates * width, first, last, at_kept, ldk, memory);
-            term->deliver(memory, first, last);
+            memcpy(part.x, x, sizeof(T) * size_t(rows * width));
+            memcpy(part.y, y, sizeof(T) * size_t(rows * ldy));
+            term.rmatvec(part.scratch, rows, part.y, ldy, part.d_x, width, first, last, part.kept, ldk);
+            term.gradient(part.scratch, rows, part.x, width, part.y, ldy, first, last, part.kept, ldk, part.sums);
+            term.deliver(part.sums, first, last);
         }
     }
-    free(memory);
-    free(pack.memory);
-    delete term;
-    return status;
+    release(pack);
+    return memory.data ? SLIMRNN_OK : SLIMRNN_NO_MEMORY;
 }
 int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, void *x, void *y) {
     return s->dtype == SLIMRNN_F64

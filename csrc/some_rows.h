@@ -11,15 +11,11 @@ template <class T> struct SomeRows {
     T *h, *c, *h_before, *c_before, *mask, *d_h, *d_c, *d_h_before;  // (rows, width)
 
     SomeRows() = default;
-    SomeRows(const slimrnn_scan &s, int64_t rows, Workspace<T> &memory) {
+    SomeRows(const slimrnn_scan &s, int64_t rows, Arena<T> &memory) {
         row = reinterpret_cast<int64_t *>(memory.take(rows * per_index));
         gates = memory.take(rows * s.gates * s.width);
         input = memory.take(rows * input_size(s));
         for (T **part : {&h, &c, &h_before, &c_before, &mask, &d_h, &d_c, &d_h_before}) *part = memory.take(rows * s.width);
-    }
-    static int64_t workspace(const slimrnn_scan &s, int64_t rows) {
-        if (!s.lengths) return 0;
-        return rows * (per_index + input_size(s) + (8 + s.gates) * s.width) + 11 * lanes<T>;
     }
 
     T *gather(const T *from, int64_t length, T *to) const {

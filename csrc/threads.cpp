@@ -27,8 +27,10 @@ struct Slices {
         const int64_t from = total * k / count, to = total * (k + 1) / count;
         try {
             status[size_t(k)] = work(k, from, to - from);
-        } catch (...) {  // no exception may leave a thread
+        } catch (const std::bad_alloc &) {  // no exception may leave a thread
             status[size_t(k)] = SLIMRNN_NO_MEMORY;
+        } catch (...) {
+            status[size_t(k)] = SLIMRNN_INTERNAL;
         }
     }
     void do_what_is_left() {

@@ -30,11 +30,17 @@ template <class T> class TimeLoop {
     const slimrnn_scan &s;
     const Cell<T> cell;
     const int64_t first, rows, width, row_gates;
-    Workspace<T> memory;
     const int64_t block;  // numbers of a state of these rows
     const Packed<T> input;
     Recurrence<T> maps[SLIMRNN_MOST_PHASES];
     SomeRows<T> some;  // where sequences have ended, the others
+
+    // (rows, width) each, but for the gates
+    T *cell_output;                                    // before it leaks
+    T *spare, *gates, *h[2], *c[2];                    // forward; gates (rows, G, width)
+    T *d_h, *d_h_before, *d_c, *h_before, *c_before, *d_cell_output, *pairs[2];  // backward
+    alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
+    Gradients<T> *gradients[SLIMRNN_MOST_PHASES];
 
     const T *in(const void *p, int64_t t, int64_t per_row) const {
         return static_cast<const T *>(p) + (t * s.batch + first) * per_row;
@@ -46,24 +52,35 @@ template <class T> class TimeLoop {
     int64_t time_of(int64_t step) const { return s.reverse ? s.time - 1 - step : step; }
 
   public:
-    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, T *input, int64_t first, int64_t rows, T *workspace)
+    // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`.
+    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, T *input, int64_t first, int64_t rows, Arena<T> &memory,
+             T *sums)
         : s(scan), cell(find_cell<T>(scan)), first(first), rows(rows), width(scan.width),
-          row_gates(scan.gates * scan.width), memory{workspace}, block(rows * scan.width),
-          input{scan.input_size, row_gates, input} {
+          row_gates(scan.gates * scan.width), block(rows * scan.width), input{scan.input_size, row_gates, input} {
         int64_t most = 0;
-        for (int k = 0; k < s.term_count; k++) most = std::max(most, terms[k]->scratch_size(rows_at_once(rows)));
-        T *scratch = memory.take(most), *masked = memory.take(block);
-        for (int phase = 0; phase < s.phases; phase++)
-            maps[phase] = {terms + phase * terms_per_phase(s), terms_per_phase(s), s.mask ? in(s.mask, 0, width) : nullptr,
-                           rows, width, masked, scratch, s.gates, {}};
+        for (int k = 0; k < s.term_count; k++)
+            most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows)), lanes<T>));
+        const Arena<T> scratch(memory.take(most), most);
+        T *masked = memory.take(block);
+        for (int phase = 0; phase < s.phases; phase++) {
+            Recurrence<T> &map = maps[phase];
+            map.terms = terms + phase * terms_per_phase(s);
+            map.count = terms_per_phase(s), map.gates = s.gates;
+            map.rows = rows, map.width = width;
+            map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
+            map.masked = masked, map.scratch = scratch;
+        }
         if (s.lengths) some = SomeRows<T>(s, rows, memory);
+        cell_output = memory.take(block);
+        if (sums)
+            prepare_backward(memory, sums);
+        else
+            prepare_forward(memory);
     }
 
     void forward() {
-        Step<T> step{nullptr, rows, width, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                     memory.take(block), nullptr, nullptr, nullptr, nullptr, nullptr, 0};
-        T *gates = memory.take(rows * row_gates), *h[2] = {memory.take(block), memory.take(block)},
-          *c[2] = {memory.take(block), memory.take(block)}, *given = memory.take(block);
+        Step<T> step;
+        step.rows = rows, step.width = width, step.spare = spare;
         T *h_history = static_cast<T *>(s.is_complex ? nullptr : s.out);
         T *c_history = static_cast<T *>(s.states == 2 ? s.state_history : nullptr);
         step.h_before = in(s.state, 0, width);
@@ -76,14 +93,14 @@ template <class T> class TimeLoop {
             if (s.gate_history && k + 1 < s.time)
                 prefetch<1>(in(s.gate_history, time_of(k + 1), row_gates), rows * row_gates);
             T *to = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
-            step.h = !s.leaky ? to : keeps_given() ? out(s.state_history, t, width) : given;
+            step.h = !s.leaky ? to : keeps_output() ? out(s.state_history, t, width) : cell_output;
             step.c = s.lengths || !c_history ? c[k % 2] : out(c_history, t, width);
             if (all_go_on(t)) {
                 begin(step.gates, in(s.x, t, row_input()), rows);
                 cell.forward(step);
                 if (s.leaky) mix(step, leak(k), to);
             } else {
-                forward_some(step, k, to, given);
+                forward_some(step, k, to);
             }
             if (s.lengths) keep_ended(step, t, h_history, c_history);
             if (s.is_complex) show(step.h, t);
@@ -95,19 +112,9 @@ template <class T> class TimeLoop {
     }
 
     // Back through time. The gradients of the parameters are summed every few steps, while what they need is at hand.
-    void backward(T *sums) {
-        alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
-        Gradients<T> *of_phase[SLIMRNN_MOST_PHASES];
-        for (int phase = 0; phase < s.phases; phase++) {
-            of_phase[phase] = new (room[phase]) Gradients<T>(s, maps[phase], memory, sums);
-            sums += Gradients<T>::size(s, maps[phase].terms);
-        }
-        Step<T> step{nullptr, rows, width, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                     nullptr, nullptr, memory.take(block), nullptr, nullptr, nullptr, 0};
-        T *d_h = memory.take(block), *before = memory.take(block);
-        T *h_local = memory.take(block), *c_local = memory.take(block);
-        T *given = memory.take(block), *d_given = memory.take(block);
-        T *pairs[2] = {memory.take(block), memory.take(block)};
+    void backward() {
+        Step<T> step;
+        step.rows = rows, step.width = width, step.d_c = d_c;
         step.h = shown(time_of(s.time - 1), pairs[0]);
         memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
         if (s.states == 2) memcpy(step.d_c, in(s.d_last, 1, width), sizeof(T) * block);
@@ -116,52 +123,54 @@ template <class T> class TimeLoop {
             for (int64_t r = 0; r < rows; r++)
                 if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
             enter(step, k);
-            Gradients<T> &gradients = *of_phase[k % s.phases];
-            step.d_own = gradients.own();
+            Gradients<T> &sums = *gradients[k % s.phases];
+            step.d_own = sums.own();
             step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : nullptr;
-            gradients.make_room(step, maps[k % s.phases]);
+            sums.make_room(step, maps[k % s.phases]);
             const T *previous = k ? shown(time_of(k - 1), pairs[1]) : nullptr;
             step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
-            step.h_before = state_before(k, previous, 0, h_local);
+            step.h_before = state_before(k, previous, 0, h_before);
             if (s.states == 2)
-                step.c_before = state_before(k, k ? in(s.state_history, time_of(k - 1), width) : nullptr, 1, c_local);
+                step.c_before = state_before(k, k ? in(s.state_history, time_of(k - 1), width) : nullptr, 1, c_before);
             if (k > 0) prefetch(in(s.d_out, time_of(k - 1), width), block);
             if (k > 1) prefetch(in(s.out, time_of(k - 2), width), block);
             if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
             step.d_h = d_h;
-            step.d_h_before = before;
+            step.d_h_before = d_h_before;
             if (all_go_on(t)) {
-                take_back(step, k, keeps_given() ? out(s.state_history, t, width) : given, d_given);
+                take_back(step, k, keeps_output() ? out(s.state_history, t, width) : cell_output);
                 for (int64_t r = 0; s.d_wx && r < rows; r++)
                     memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
-                gradients.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
+                sums.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
             } else {
-                backward_some(step, k, gradients, given, d_given);
+                backward_some(step, k, sums);
             }
-            std::swap(d_h, before);
+            std::swap(d_h, d_h_before);
             step.h = const_cast<T *>(previous);
             std::swap(pairs[0], pairs[1]);
-            if (gradients.is_full() || k < s.phases) gradients.sum_up();
+            if (sums.is_full() || k < s.phases) sums.sum_up();
         }
         memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
         if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
     }
 
-    static int64_t workspace(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
-        int64_t scratch = 0;
-        for (int k = 0; k < s.term_count; k++)
-            scratch = std::max(scratch, terms[k]->scratch_size(rows_at_once(rows)));
-        int64_t sums = 0;
-        for (int phase = 0; phase < s.phases; phase++)
-            sums += Gradients<T>::workspace(s, terms + phase * terms_per_phase(s), rows);
-        return scratch + rows * s.width * (11 + s.gates) + 36 * panel<T> + sums + SomeRows<T>::workspace(s, rows);
-    }
-
   private:
+    void prepare_forward(Arena<T> &memory) {
+        spare = memory.take(block), gates = memory.take(rows * row_gates);
+        for (T **part : {&h[0], &h[1], &c[0], &c[1]}) *part = memory.take(block);
+    }
+    void prepare_backward(Arena<T> &memory, T *sums) {
+        for (int phase = 0; phase < s.phases; phase++) {
+            gradients[phase] = new (room[phase]) Gradients<T>(s, maps[phase], memory, sums);
+            sums += Gradients<T>::size(s, maps[phase].terms);
+        }
+        for (T **part : {&d_h, &d_h_before, &d_c, &h_before, &c_before, &d_cell_output, &pairs[0], &pairs[1]})
+            *part = memory.take(block);
+    }
     // The maps and parameters of step k.
     const T *own(int64_t k) const { return static_cast<const T *>(s.own) + k % s.phases * s.own_rows * width; }
     const T *leak(int64_t k) const { return own(k) + (s.own_rows - 1) * width; }
-    bool keeps_given() const { return s.leaky && s.states == 1 && s.state_history; }
+    bool keeps_output() const { return s.leaky && s.states == 1 && s.state_history; }
     void enter(Step<T> &step, int64_t k) const {
         step.map = &maps[k % s.phases];
         step.own = s.own_rows > s.leaky ? own(k) : nullptr;
@@ -190,27 +199,27 @@ template <class T> class TimeLoop {
         if (map.mask) part.mask = some.gather(map.mask, width, some.mask);
         return part;
     }
-    void forward_some(Step<T> &step, int64_t k, T *to, T *given) {
+    void forward_some(Step<T> &step, int64_t k, T *to) {
         const int64_t t = time_of(k);
         const Recurrence<T> map = narrowed(*step.map);
         Step<T> part = narrowed(step);
         part.map = &map;
-        part.gates = some.gates, part.h = s.leaky ? given : some.h, part.c = some.c;
+        part.gates = some.gates, part.h = s.leaky ? cell_output : some.h, part.c = some.c;
         begin(part.gates, some.gather(in(s.x, t, row_input()), row_input(), some.input), part.rows);
         cell.forward(part);
-        if (keeps_given()) some.scatter(given, width, width, out(s.state_history, t, width), rows);
+        if (keeps_output()) some.scatter(cell_output, width, width, out(s.state_history, t, width), rows);
         if (s.leaky) mix(part, leak(k), some.h);
         some.scatter(part.h, width, width, to);
         if (s.states == 2) some.scatter(part.c, width, width, step.c);
         if (s.gate_history) some.scatter(part.gates, row_gates, row_gates, step.gates, rows);
         step.h = to;
     }
-    void backward_some(Step<T> &step, int64_t k, Gradients<T> &gradients, T *given, T *d_given) {
+    void backward_some(Step<T> &step, int64_t k, Gradients<T> &sums) {
         const int64_t t = time_of(k);
         Recurrence<T> map = narrowed(*step.map);
         Step<T> part = narrowed(step);
         part.map = &map;
-        gradients.make_room(part, map);
+        sums.make_room(part, map);
         part.h = some.gather(step.h, width, some.h);
         part.d_h = some.gather(step.d_h, width, some.d_h);
         part.d_h_before = some.d_h_before;
@@ -219,18 +228,18 @@ template <class T> class TimeLoop {
             part.c = some.gather(step.c, width, some.c);
             part.d_c = some.gather(step.d_c, width, some.d_c);
         }
-        if (keeps_given()) some.gather(out(s.state_history, t, width), width, given);
-        take_back(part, k, given, d_given);
+        if (keeps_output()) some.gather(out(s.state_history, t, width), width, cell_output);
+        take_back(part, k, cell_output);
         memcpy(step.d_h_before, step.d_h, sizeof(T) * block);  // past the step, unchanged
         some.scatter(part.d_h_before, width, width, step.d_h_before);
         if (s.states == 2) some.scatter(part.d_c, width, width, step.d_c);
         if (s.d_wx) some.scatter(part.d_gates, part.ldd, row_gates, out(s.d_wx, t, row_gates), rows);
-        gradients.remember(part, s.u ? some.gather(in(s.x, t, s.input_size), s.input_size, some.input) : nullptr);
+        sums.remember(part, s.u ? some.gather(in(s.x, t, s.input_size), s.input_size, some.input) : nullptr);
     }
-    void take_back(Step<T> &step, int64_t k, T *given, T *d_given) const {
+    void take_back(Step<T> &step, int64_t k, T *output) const {
         const T *d_h = step.d_h;
         memset(step.d_h_before, 0, sizeof(T) * step.rows * width);
-        if (s.leaky) unmix(step, leak(k), given, d_given);
+        if (s.leaky) unmix(step, leak(k), output);
         cell.backward(step);
         if (s.leaky) pass_leak(step.rows, d_h, leak(k), step.d_h_before);
     }
@@ -244,21 +253,21 @@ template <class T> class TimeLoop {
             });
         step.h = to;
     }
-    // The cell sees what it gave and the gradient of that; the leak's is summed.
-    void unmix(Step<T> &step, const T *leak, T *given, T *d_given) const {
+    // The cell sees its own output and the gradient of that; the leak's is summed.
+    void unmix(Step<T> &step, const T *leak, T *output) const {
         T *d_leak = step.d_own + (s.own_rows - 1) * width;
         for (int64_t r = 0; r < step.rows; r++)
             each_vector<T>(width, [&](int64_t i, auto n) {
                 const int64_t at = r * width + i;
                 if (s.states == 2)
-                    n.put(given + at, n.get(step.gates + r * row_gates + 3 * width + i) *
+                    n.put(output + at, n.get(step.gates + r * row_gates + 3 * width + i) *
                                           hyperbolic_tangent<T>(n.get(step.c + at)));
                 Vec<T> d = n.get(step.d_h + at);
-                add_to<T>(d_leak + i, n, d * (n.get(step.h_before + at) - n.get(given + at)));
-                n.put(d_given + at, d - d * n.get(leak + i));
+                add_to<T>(d_leak + i, n, d * (n.get(step.h_before + at) - n.get(output + at)));
+                n.put(d_cell_output + at, d - d * n.get(leak + i));
             });
-        step.h = given;
-        step.d_h = d_given;
+        step.h = output;
+        step.d_h = d_cell_output;
     }
     void pass_leak(int64_t rows, const T *d_h, const T *leak, T *d_before) const {
         for (int64_t r = 0; r < rows; r++)

@@ -14,7 +14,7 @@ template <class T> struct Recurrence {
     const T *mask;  // (rows, width) or null
     int64_t rows, width;
     T *masked;   // (rows, width)
-    T *scratch;  // for the terms
+    Arena<T> scratch;  // for the terms
     int gates;
     T *kept[SLIMRNN_MOST_TERMS];  // per term: what the way back leaves for the gradients, see Term
 
@@ -43,20 +43,20 @@ template <class T> struct Recurrence {
 };
 
 template <class T> struct Step {
-    const Recurrence<T> *map;
-    int64_t rows, width;
-    const T *own;          // the cell's parameters, or null
-    T *gates;              // (rows, G, width): holds the input products; forward leaves what backward needs
-    const T *h_before, *c_before;
-    T *h, *c;              // the new state (backward: const)
-    T *spare;              // (rows, width)
+    const Recurrence<T> *map = nullptr;
+    int64_t rows = 0, width = 0;
+    const T *own = nullptr;  // the cell's parameters, or null
+    T *gates = nullptr;      // (rows, G, width): holds the input products; forward leaves what backward needs
+    const T *h_before = nullptr, *c_before = nullptr;
+    T *h = nullptr, *c = nullptr;  // the new state (backward: const)
+    T *spare = nullptr;            // (rows, width)
     // backward
-    const T *d_h;          // (rows, width)
-    T *d_c;                // in: of c; out: of c_before
-    T *d_gates;            // (rows, G, width), rows ldd apart: gradients of the input products
-    T *d_h_before;         // (rows, width), starts at zero
-    T *d_own;              // as own; sums
-    int64_t ldd;
+    const T *d_h = nullptr;   // (rows, width)
+    T *d_c = nullptr;         // in: of c; out: of c_before
+    T *d_gates = nullptr;     // (rows, G, width), rows ldd apart: gradients of the input products
+    T *d_h_before = nullptr;  // (rows, width), starts at zero
+    T *d_own = nullptr;       // as own; sums
+    int64_t ldd = 0;
 };
 
 template <class T, class N> inline void add_to(T *sum, N n, Vec<T> v) { n.put(sum, n.get(sum) + v); }

@@ -19,7 +19,13 @@ extern "C" {
 
 #define SLIMRNN_ABI 5
 
-enum slimrnn_status { SLIMRNN_OK = 0, SLIMRNN_BAD_ARGUMENT = 1, SLIMRNN_NO_MEMORY = 2, SLIMRNN_NO_THREAD = 3 };
+enum slimrnn_status {
+    SLIMRNN_OK = 0,
+    SLIMRNN_BAD_ARGUMENT = 1,
+    SLIMRNN_NO_MEMORY = 2,
+    SLIMRNN_NO_THREAD = 3,
+    SLIMRNN_INTERNAL = 4, /* a mistake in the core itself */
+};
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
 enum slimrnn_cell {
     SLIMRNN_TANH = 0,

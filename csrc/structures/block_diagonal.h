@@ -62,7 +62,7 @@ template <class T> struct BlockDiagonal : Term<T> {
     }
     int64_t scratch_size(int64_t) const override { return 0; }
 
-    void matvec(T *, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
+    void matvec(Arena<T>, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
         const int64_t width = block * blocks;
         for (int b = 0; b < blocks; b++)
             for (int g = first, taken; g < last; g += taken) {
@@ -76,7 +76,7 @@ template <class T> struct BlockDiagonal : Term<T> {
             }
     }
     // A sum over the gates, which lie a width apart.
-    void rmatvec(T *, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
+    void rmatvec(Arena<T>, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
                  int64_t) const override {
         const Sum<T> over{block, 0, last - first, block * blocks};
         for (int b = 0; b < blocks; b++)
@@ -84,7 +84,7 @@ template <class T> struct BlockDiagonal : Term<T> {
     }
 
     int64_t gradient_size() const override { return gates * blocks * block * block; }
-    void gradient(T *, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+    void gradient(Arena<T>, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                   const T *, int64_t, T *sums) const override {
         for (int b = 0; b < blocks; b++)
             for (int g = first; g < last; g++)

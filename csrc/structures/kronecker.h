@@ -136,7 +136,7 @@ template <class T> struct Kronecker : Term<T> {
     }
     Packed<T> back(int gate) const { return {group[0].p * field, group[0].q * field, factor(gate, group[0].back)}; }
 
-    int64_t scratch_size(int64_t) const override { return (group_count + 4) * together * largest + panel<T>; }
+    int64_t scratch_size(int64_t) const override { return (group_count + 2) * (together * largest + panel<T>); }
 
     // to (left, p, right) (+)= w (p, q) from (left, q, right), vectors along `right`
     template <int BLOCK, bool ADD>
@@ -172,9 +172,9 @@ template <class T> struct Kronecker : Term<T> {
         }
     }
 
-    void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+    void matvec(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
                 int last) const override {
-        T *buffer[2] = {scratch, scratch + largest};
+        T *buffer[2] = {scratch.take(largest), scratch.take(largest)};
         const Group &g0 = group[0];
         for (int64_t r = 0; r < rows; r++)
             for (int gate = first; gate < last; gate++) {
@@ -195,9 +195,9 @@ template <class T> struct Kronecker : Term<T> {
                 }
             }
     }
-    void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
+    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
                  int last, T *, int64_t) const override {
-        T *buffer[2] = {scratch, scratch + largest};
+        T *buffer[2] = {scratch.take(largest), scratch.take(largest)};
         const Group &g0 = group[0];
         for (int64_t r = 0; r < rows; r++)
             for (int gate = first; gate < last; gate++) {
@@ -215,7 +215,7 @@ template <class T> struct Kronecker : Term<T> {
 
     int64_t gradient_size() const override { return gates * sums_per_gate; }
 
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *, int64_t, T *sums) const override {
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *, int64_t, T *sums) const override {
         for (int64_t r = 0; r < rows; r += together) {
             const int64_t count = std::min(together, rows - r);
             for (int gate = first; gate < last; gate++)
@@ -223,11 +223,11 @@ template <class T> struct Kronecker : Term<T> {
                          sums + gate * sums_per_gate);
         }
     }
-    void few_rows(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int gate, T *sums) const {
+    void few_rows(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int gate, T *sums) const {
         // Inputs of every stage; the first one is copied, since the product below reads whole vectors past a row's end.
         T *inputs[most + 1];
-        for (int k = 0; k < group_count; k++) inputs[k] = scratch + k * together * largest;
-        T *way_back[2] = {scratch + group_count * together * largest, scratch + (group_count + 1) * together * largest};
+        for (int k = 0; k < group_count; k++) inputs[k] = scratch.take(together * largest + panel<T>);
+        T *way_back[2] = {scratch.take(together * largest), scratch.take(together * largest)};
         const Group &g0 = group[0];
         const int64_t in0 = g0.left * g0.q * field, out0 = g0.left * g0.p * field;
         for (int64_t r = 0; r < rows; r++) {

@@ -85,7 +85,7 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
         det[1] = a[0] * e[1] + a[1] * e[0] - b[0] * c[1] - b[1] * c[0];
     }
 
-    int64_t scratch_size(int64_t rows) const override { return Base::scratch_size(rows) + width + L; }
+    int64_t scratch_size(int64_t rows) const override { return std::max(Base::scratch_size(rows), round_up(width, L)); }
 
     // --- products ---
 
@@ -173,19 +173,21 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
             digit = until;
         }
     }
-    void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+    void matvec(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
                 int last) const override {
+        T *buffer = scratch.take(width);
         for (int64_t r = 0; r < rows; r++)
             for (int gate = first; gate < last; gate++)
-                product<true>(gate, false, x + r * ldx, scratch, y + r * ldy + (gate - first) * width);
+                product<true>(gate, false, x + r * ldx, buffer, y + r * ldy + (gate - first) * width);
     }
     int64_t kept_size() const override { return width; }
-    void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
+    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
                  int64_t ldk) const override {
+        T *buffer = scratch.take(width);
         for (int64_t r = 0; r < rows; r++)
             for (int gate = first; gate < last; gate++) {
                 T *v = kept + r * ldk + gate * width, *to = x + r * ldx;
-                product<false>(gate, true, y + r * ldy + (gate - first) * width, scratch, v);
+                product<false>(gate, true, y + r * ldy + (gate - first) * width, buffer, v);
                 for (int64_t i = 0; i < width; i += L) store(to + i, load(to + i) + load(v + i));
             }
     }
@@ -198,7 +200,7 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
     int64_t own_at() const { return round_up(Base::gradient_size(), L); }
     int64_t gradient_size() const override { return own_at() + gates * own_sums(); }
 
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                   const T *kept, int64_t ldk, T *sums) const override {
         if (!fast_gradient) {
             Base::gradient(scratch, rows, x, ldx, y, ldy, first, last, kept, ldk, sums);

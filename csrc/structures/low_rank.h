@@ -64,23 +64,25 @@ template <class T> struct LowRank : Term<T> {
             down[g].pack([&](int64_t k, int64_t j) { return right_of(g + int(j / rank))(j % rank, k); });
         if (backward) down_back.pack([&](int64_t k, int64_t j) { return right_of(int(k / rank))(k % rank, j); });
     }
-    int64_t scratch_size(int64_t rows) const override { return rows * 2 * rank + panel<T>; }
+    int64_t scratch_size(int64_t rows) const override { return round_up(rows * 2 * rank, lanes<T>) + panel<T>; }
+    T *low_numbers(Arena<T> &scratch, int64_t rows) const { return scratch.take(rows * 2 * rank + panel<T>); }
 
     // R x of the gates g, … that go down together, each next to the other
     void go_down(T *low, int64_t rows, const T *x, int64_t ldx, int g) const {
         memset(low, 0, sizeof(T) * rows * down[g].columns);
         multiply(rows, x, ldx, down[g], low, down[g].columns);
     }
-    void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+    void matvec(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
                 int last) const override {
+        T *low = low_numbers(scratch, rows);
         for (int g = first; g < last; g++) {
             const int leader = tied ? 0 : g / 2 * 2;
-            if (g == first || (!tied && g == leader)) go_down(scratch, rows, x, ldx, leader);
-            multiply(rows, scratch + (tied ? 0 : g - leader) * rank, down[leader].columns, up[g],
+            if (g == first || (!tied && g == leader)) go_down(low, rows, x, ldx, leader);
+            multiply(rows, low + (tied ? 0 : g - leader) * rank, down[leader].columns, up[g],
                      y + (g - first) * width, ldy);
         }
     }
-    void rmatvec(T *, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
+    void rmatvec(Arena<T>, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
                  int64_t ldk) const override {
         for (int64_t r = 0; r < rows; r++) memset(kept + r * ldk + first * rank, 0, sizeof(T) * (last - first) * rank);
         for (int g = first; g < last; g++)
@@ -92,13 +94,14 @@ template <class T> struct LowRank : Term<T> {
 
     // dL_g = y_g (R_g x)^H and dR_g = (L_g^H y_g) x^H; tied: the sum over g of the latter
     int64_t gradient_size() const override { return 2 * gates * rank * width; }
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                   const T *kept, int64_t ldk, T *sums) const override {
         const int64_t each = rank * width;
+        T *low = low_numbers(scratch, rows);
         for (int g = first; g < last; g++) {
             const int leader = tied ? 0 : g / 2 * 2;
-            if (g == first || (!tied && g == leader)) go_down(scratch, rows, x, ldx, leader);
-            correlate(rows, rank, width, scratch + (tied ? 0 : g - leader) * rank, down[leader].columns,
+            if (g == first || (!tied && g == leader)) go_down(low, rows, x, ldx, leader);
+            correlate(rows, rank, width, low + (tied ? 0 : g - leader) * rank, down[leader].columns,
                       y + (g - first) * width, ldy, sums + g * each, width);  // L's transposed: no column idle
             if (!tied || g == first)
                 correlate(rows, rank, width, kept + g * rank, ldk, x, ldx, sums + (gates + (tied ? 0 : g)) * each, width);

@@ -156,17 +156,21 @@ template <class T> struct UnitaryProduct : Term<T> {
         }
     }
     int64_t seen_size() const { return 2 * width + 4; }
-    int64_t scratch_size(int64_t) const override { return buffers(widest<T>) + widest<T> * seen_size(); }
-    void matvec(T *scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int, int) const override {
+    int64_t scratch_size(int64_t) const override {
+        return round_up(buffers(widest<T>), lanes<T>) + round_up(widest<T> * seen_size(), lanes<T>);
+    }
+    void matvec(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int, int) const override {
+        T *memory = scratch.take(buffers(widest<T>));
         groups<T>(rows, [&](auto W, int64_t at, int count) {
-            run<W>(there, scratch, count, x + at * ldx, ldx, y + at * ldy, ldy, nullptr);
+            run<W>(there, memory, count, x + at * ldx, ldx, y + at * ldy, ldy, nullptr);
         });
     }
     int64_t kept_size() const override { return seen_size(); }
-    void rmatvec(T *scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int, int, T *kept,
+    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int, int, T *kept,
                  int64_t ldk) const override {
+        T *memory = scratch.take(buffers(widest<T>));
         groups<T>(rows, [&](auto W, int64_t at, int count) {
-            run<W>(back, scratch, count, y + at * ldy, ldy, x + at * ldx, ldx, kept + at * ldk);
+            run<W>(back, memory, count, y + at * ldy, ldy, x + at * ldx, ldx, kept + at * ldk);
         });
     }
 
@@ -177,13 +181,13 @@ template <class T> struct UnitaryProduct : Term<T> {
     // −2 Σ (conj(vᴴa) b + conj(vᴴb) a), a before and b after it on the way there and back: images of the sums of y and of x
     // with the rows' numbers, so that these sums, (4, width) each, are taken.
     int64_t gradient_size() const override { return 14 * width; }
-    void gradient(T *scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int, int, const T *kept,
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int, int, const T *kept,
                   int64_t ldk, T *sums) const override {
-        T *seen = scratch + buffers(widest<T>);
+        T *memory = scratch.take(buffers(widest<T>)), *seen = scratch.take(widest<T> * seen_size());
         const int64_t lds = seen_size();
         groups<T>(rows, [&](auto W, int64_t at, int count) {
             const T *x0 = x + at * ldx, *y0 = y + at * ldy, *kept0 = kept + at * ldk;
-            run<W>(there, scratch, count, x0, ldx, nullptr, 0, seen);
+            run<W>(there, memory, count, x0, ldx, nullptr, 0, seen);
             products(count, kept0 + width, ldk, x0, ldx, sums);
             products(count, kept0, ldk, seen, lds, sums + 2 * width);
             products(count, y0, ldy, seen + width, lds, sums + 4 * width);

@@ -53,8 +53,8 @@ def core(layer: RecurrentLayer, x: Tensor, state: tuple[Tensor, ...], reverse: b
         assert isinstance(layer.input, DenseMap)
         (u,), bias = layer.input.prepare(), layer.cell.input_bias()
     mask = torch.rand(BATCH, layer.cell.hidden_size, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    lengths = LENGTHS * program.phases
-    output, last = native.scan(program, x, u, bias, state, mask, lengths, reverse)
+    lengths = LENGTHS * program.plan.phases
+    output, last = native.scan(native.as_inputs(program, x, u, bias, state, mask, lengths, reverse))
     loss = output.square().sum() + torch.stack([s.abs().square().sum() for s in last]).sum()
     inputs: dict[str, Any] = {"x": x, **{f"state {k}": s for k, s in enumerate(state)}}
     inputs |= {name: p for name, p in layer.named_parameters() if p.requires_grad}

@@ -14,7 +14,12 @@ from typing import Any
 import slimrnn
 
 ABI = 5
-STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
+STATUS = {
+    1: "bad argument",
+    2: "out of memory",
+    3: "no thread could be started",
+    4: "a mistake in the core itself, which you should report",
+}
 
 
 MOST_DIMS = 4
