@@ -37,7 +37,8 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": PALE, "color-brand-content": PALE},
 }
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml"]
+html_math_renderer = "mathml"
 exclude_patterns = ["figures/*.py"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # links such as cells.md#gru, as on GitHub
