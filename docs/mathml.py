@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import TYPE_CHECKING
 
 from docutils import nodes
@@ -41,7 +40,7 @@ def _visit_block(writer: HTML5Translator, node: nodes.math_block) -> None:
     writer.body.append(writer.starttag(node, "div", CLASS="math"))
     if node["number"]:
         number = get_node_equation_number(writer, node)
-        writer.body.append(f'<span class="eqno">({escape(number)})')
+        writer.body.append(f'<span class="eqno">({number})')
         writer.add_permalink_ref(node, "Link to this equation")
         writer.body.append("</span>")
     writer.body.append(_converted(node, display=True) + "</div>\n")
