@@ -56,14 +56,13 @@ bench: .venv/ready
 NATIVE_TESTS := $(addprefix tests/ops/test_native_,equals_reference.py shapes.py stepping.py library.py unitary_product.py)
 build_native = cmake -S . -B build/$(1) -DCMAKE_CXX_COMPILER=$(2) $(3) && cmake --build build/$(1) --parallel
 
-# libasan must come first in a python that was built without it, and libstdc++ before torch brings its own. Tests that
-# watch the process's memory would see the sanitizer's: left out.
+# libasan must come first in a python that was built without it, and libstdc++ before torch brings its own.
 runtime = $(shell g++ -print-file-name=$(1))
 sanitize: .venv/ready
 	$(call build_native,sanitize,g++,-DSLIMRNN_SANITIZE=ON -DSLIMRNN_ISAS=avx512)
 	LD_PRELOAD=$(call runtime,libasan.so):$(call runtime,libubsan.so):$(call runtime,libstdc++.so) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 SLIMRNN_LIBRARY=$(CURDIR)/build/sanitize/libslimrnn.so \
-	$(BIN)/python -m pytest $(NATIVE_TESTS) -k "not memory and not leaks"
+	$(BIN)/python -m pytest $(NATIVE_TESTS)
 
 clang: .venv/ready
 	$(call build_native,clang,clang++,-DSLIMRNN_WERROR=ON)

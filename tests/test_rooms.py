@@ -34,7 +34,7 @@ KNOWN_PRIVATE = {
     ("slimrnn.sequence.stream", "slimrnn.layers._inputs"),
 }
 # Modules of a cycle by the rooms they are in: ops.library imports slimrnn, whose layers import ops.
-KNOWN_CYCLES = [{"slimrnn", "layers", "ops"}]
+KNOWN_CYCLES = {frozenset({"slimrnn", "layers", "ops"})}
 
 
 def crossing() -> list[Import]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from figure_style import save
 from import_graph import FOUNDATION, PACKAGE, RANKS, imports, modules, room_of
@@ -27,7 +28,7 @@ PLACES = {
     "tasks": (1.5, 7, "data, loss, scores"),
     "data": (0, 6, "downloads, readers"),
     "training": (1.5, 6, "the loop, exact resume"),
-    "sequence": (1.5, 5, "encoder, decoder, search"),
+    "sequence": (1.5, 5, "encoders, decoders"),
     "layers": (1.5, 4, "RNN, GRU, LSTM: stacks"),
     "tracing": (0, 3, "a cell's step as a graph"),
     "cells": (1, 2, "how the state is updated"),
@@ -144,7 +145,14 @@ def arrow(axes: Axes, start: Point, end: Point, width: float, color: str, order:
         first, last = (start[0], start[1] + down * HEIGHT / 2), (end[0], end[1] - down * HEIGHT / 2)
         bend = bend / 3
     head = f"-|>,head_width={0.12 + 0.03 * width},head_length=0.3"
-    style = {"lw": width, "color": color, "zorder": order, "shrinkA": 0, "shrinkB": 1, "mutation_scale": 14}
+    style: dict[str, Any] = {
+        "lw": width,
+        "color": color,
+        "zorder": order,
+        "shrinkA": 0,
+        "shrinkB": 1,
+        "mutation_scale": 14,
+    }
     axes.add_patch(FancyArrowPatch(first, last, connectionstyle=f"arc3,rad={bend}", arrowstyle=head, **style))
     axes.update_datalim([first, last])
 
