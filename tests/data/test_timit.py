@@ -11,7 +11,6 @@ import pytest
 
 from real_data import needs_data
 from slimrnn.data import DataError
-from slimrnn.data.mfcc import frames_in
 from slimrnn.data.phones import (
     NUMBERS,
     PHONES,
@@ -25,6 +24,7 @@ from slimrnn.data.phones import (
 )
 from slimrnn.data.timit import (
     CORE,
+    FRAMING,
     SAMPLE_SPEAKERS,
     Corpus,
     Utterance,
@@ -58,7 +58,7 @@ def test_the_sample_has_its_counts(sample: Corpus) -> None:
 @needs_data
 def test_features_of_every_utterance_have_its_length(sample: Corpus) -> None:
     sizes = [(one.audio.stat().st_size - 1024) // 2 for one in sample.utterances]
-    assert np.diff(sample.starts).tolist() == [frames_in(size) for size in sizes]
+    assert np.diff(sample.starts).tolist() == [FRAMING.frames_in(size) for size in sizes]
     assert sample.starts[-1] == len(sample.features) == len(sample.phones) == 48_695
     assert sample.features.shape[1] == 26
     assert np.isfinite(sample.features).all()
