@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -100,7 +102,7 @@ def test_digital_silence_has_finite_features() -> None:
 
 def by_the_book(signal: NDArray[np.int16], rate: int, window: int, hop: int, points: int) -> NDArray[np.float64]:
     """The equations of Davis and Mermelstein term by term, without a fast transform or a matrix of filters."""
-    emphasized = [float(signal[0]), *(float(b) - 0.97 * float(a) for a, b in zip(signal, signal[1:], strict=False))]
+    emphasized = [float(signal[0]), *(float(b) - 0.97 * float(a) for a, b in pairwise(signal))]
     mel_of_half = 2595 * np.log10(1 + rate / 1400)
     edges = [int((points + 1) * 700 * (10 ** (mel_of_half * place / 27 / 2595) - 1) / rate) for place in range(28)]
     rows = []

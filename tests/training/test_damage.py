@@ -19,11 +19,14 @@ from slimrnn.training import (
     OptimConfig,
     Run,
     RunDirectoryError,
+    TrainingError,
     evaluate,
     resume,
     train,
 )
+from slimrnn.training.curve import Curve, read_curve
 from slimrnn.training.files import read_tensors, write_tensors
+from slimrnn.training.launch import my_place
 from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.record import fingerprint
 
@@ -42,13 +45,63 @@ def test_a_damaged_line_of_the_curve_is_named(line: bytes, tmp_path: Path) -> No
     path = tmp_path / "run" / "curve.csv"
     before = path.read_bytes()
     path.write_bytes(before + line)
-    with pytest.raises(RunDirectoryError, match="got a damaged line 3"):
+    with pytest.raises(
+        RunDirectoryError, match=r"in line 3 of .*curve.csv, got .*; mend the line|in line 3 of .*: mend the line"
+    ):
         resume(tmp_path / "run", config, quiet=True)
-    with pytest.raises(RunDirectoryError, match="got a damaged line 3"):
+    with pytest.raises(
+        RunDirectoryError, match=r"in line 3 of .*curve.csv, got .*; mend the line|in line 3 of .*: mend the line"
+    ):
         _ = Run(tmp_path / "run").curve
     path.write_bytes(before + b"10,0.1,")  # what a kill may leave
     assert Run(tmp_path / "run").curve["update"] == [0]
     assert resume(tmp_path / "run", config, quiet=True).ended == "finished"
+
+
+CURVE = "update,seconds,lr,train/loss,valid/loss\n0,0.1,0.01,,0.5\n10,0.2,0.01,0.4,0.3\n"
+BAD_CURVES = {
+    "superscript": ("10,0.2", "1²,0.2", "expected a whole number as update in line 3 of .*curve.csv, got '1²': mend"),
+    "many digits": ("10,0.2", "9" * 5000 + ",0.2", "expected a whole number as update in line 3 of .*, got '9{59}…:"),
+    "other scripts": (",0.3", ",٣", "expected a number or nothing as valid/loss in line 3 of .*, got '٣': mend"),
+    "underscore": (",0.3", ",1_0", "expected a number or nothing as valid/loss in line 3 of .*, got '1_0': mend"),
+    "a field too many": (",0.3", ",0.3,1", "expected 5 numbers in line 3 of .*, got 6 fields: '10,0.2,0.01,0.4,0.3,1'"),
+    "no header": (CURVE.partition("\n")[0] + "\n", "", "expected different columns, .* in line 1 of .*, got '0,0.1,"),
+    "renamed update": ("update,", "step,", "expected different columns, update and seconds first, .* got 'step,sec"),
+    "a column twice": ("train/loss", "lr", "expected different columns, .* got 'update,seconds,lr,lr,valid/loss'"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD_CURVES.values(), ids=BAD_CURVES)
+def test_curves_that_are_not_ours_are_refused_with_place_and_value(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "curve.csv"
+    path.write_text(CURVE.replace(old, new), encoding="utf-8")
+    for read in (read_curve, lambda path: Curve(path, 0)):
+        with pytest.raises(RunDirectoryError, match=message):
+            read(path)
+
+
+def test_a_renamed_column_is_told_when_a_row_is_written(tmp_path: Path) -> None:
+    (tmp_path / "curve.csv").write_text(CURVE.replace("valid/loss", "valid/los"))
+    curve = Curve(tmp_path / "curve.csv", 10)
+    with pytest.raises(
+        RunDirectoryError, match=r"expected columns of update, .*, valid/loss in .*, got valid/los: mend"
+    ):
+        curve.write({"update": 20, "seconds": 0.3, "lr": 0.01, "train/loss": 0.2, "valid/loss": 0.1})
+
+
+def test_a_curve_that_cannot_be_read_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "curve.csv").mkdir()
+    with pytest.raises(RunDirectoryError, match=r"cannot read .*curve.csv: Is a directory"):
+        read_curve(tmp_path / "curve.csv")
+
+
+@pytest.mark.parametrize("text", ["²", "-1", "9" * 5000, "two"])
+def test_a_group_of_processes_that_is_no_number_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", text)
+    with pytest.raises(TrainingError, match="expected the environment variable WORLD_SIZE to be a whole number, got"):
+        my_place()
 
 
 def test_weights_of_another_net_are_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Mel-frequency cepstrum coefficients of speech, as KRU §4.5 uses them.
 
-Frame t is the N samples (25 ms) from M t (10 ms) on of y_n = x_n − 0.97 x_(n−1), under a Hamming window w. Both times are
-rounded to whole samples, and D is the smallest power of two that is at least N; at 16 kHz, N = 400, M = 160, D = 512:
+Frame t is the N samples (25 ms) from M t (10 ms) on of y_n = x_n − 0.97 x_(n−1), under a Hamming window w. Both times
+are rounded to whole samples, and D is the least power of two from N on; at 16 kHz, N = 400, M = 160 and D = 512:
 
     P_k = |Σ_n w_n y_(M t + n) exp(−2πi k n / D)|² / D                k = 0 … D/2
     S_j = ln Σ_k F_jk P_k                                             j = 1 … 26

@@ -25,12 +25,27 @@ VERSION = "1"
 
 
 @contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Failures of the disk in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Failures of the disk in one line."""
     try:
         yield
     except OSError as error:
         raise RunDirectoryError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def read_text(path: Path) -> str:
+    """All of a file, with a sign of its own for bytes that are no UTF-8; line ends are as they are."""
+    with reading(path):
+        return path.read_bytes().decode(errors="replace")
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -81,6 +81,13 @@ class Run:
         """Columns of curve.csv."""
         return read_curve(self.directory / "curve.csv")
 
+    def column(self, name: str) -> list[float]:
+        """A column of the curve, which has to be there."""
+        if name not in self.curve:
+            found = ", ".join(self.curve) or "none"
+            raise RunDirectoryError(f"expected a column {name} in {self.directory / 'curve.csv'}, got {found}")
+        return self.curve[name]
+
     @property
     def result(self) -> Result | None:
         """What came of it, unless it is running or was killed."""
