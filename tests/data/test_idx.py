@@ -47,7 +47,7 @@ def test_arrays_come_back(tmp_path_factory: pytest.TempPathFactory, array: np.nd
         (b"PNG!", "got 504e4721"),
         (idx(IMAGES)[:9], "truncated: expected a header of 16 bytes, got 9"),
         (idx(IMAGES)[:-1], "truncated: expected numbers up to byte 31,376 of its content, got 31,375"),
-        (idx(IMAGES) + b"\0", "damaged: expected its end at byte 31,376 of its content, got 31,377"),
+        (idx(IMAGES) + b"\0", "damaged: expected its end at byte 31,376 of its content, got more"),
         (b"\0\0\x08\3" + b"\xff" * 12, "truncated: expected numbers up to byte"),
     ],
 )

@@ -18,6 +18,7 @@ from real_data import needs_data
 from slimrnn.data import DataError, find_file
 from slimrnn.data.interactions import Columns, Interactions, interactions_from, read_interactions
 from slimrnn.data.movielens import read_movielens, read_titles
+from slimrnn.data.tables import Table
 
 TABLE = "user,item,timestamp\nb,10,5\na,9,3\na,10,1\nb,9,5\n"
 Write = Callable[[str, str], Path]
@@ -170,7 +171,7 @@ def test_a_file_that_changes_is_read_again(write: Write) -> None:
 def test_the_order_of_rows_matters_only_at_one_time(rows: list[tuple[int, int, int]]) -> None:
     def read(some: list[tuple[int, int, int]]) -> Interactions:
         frame = pl.DataFrame(some, schema=["user", "item", "time"], orient="row")
-        return interactions_from(frame, Path("log.parquet"), Columns())
+        return interactions_from(Table(frame, str), Path("log.parquet"), Columns())
 
     shuffled = Random(0).sample(rows, len(rows))
     one, other = read(rows), read(shuffled)

@@ -164,4 +164,4 @@ def test_samples_that_are_no_numbers_are_refused(wrong: float) -> None:
     with pytest.raises(ValueError, match=f"expected finite samples, got {wrong} at place 700"):
         mfcc(signal, 16_000)
     with pytest.raises(TypeError, match="expected samples that are real numbers, got complex128"):
-        mfcc(chirp().astype(np.complex128), 16_000)  # type: ignore[arg-type]
+        mfcc(chirp().astype(np.complex128), 16_000)

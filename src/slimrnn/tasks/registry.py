@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slimrnn._checks import suggestion
+from slimrnn._texts import shown
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
@@ -41,7 +42,7 @@ TASKS: dict[str, type[Task]] = {
 def find_task(name: str) -> type[Task]:
     """The task of that name."""
     if not isinstance(name, str) or name not in TASKS:
-        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{suggestion(name, TASKS)}")
+        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {shown(name)}{suggestion(name, TASKS)}")
     return TASKS[name]
 
 

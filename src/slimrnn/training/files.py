@@ -19,9 +19,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from slimrnn._texts import shown
 from slimrnn.training.errors import CheckpointError, RunDirectoryError
 
 VERSION = "1"
+# What safetensors and torch raise for headers that are wrong, types that torch does not have, and sizes that overflow.
+_UNREADABLE = (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError)
 
 
 @contextlib.contextmanager
@@ -88,18 +91,31 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], Any]:
     try:
         with safe_open(path, "pt") as file:
             metadata = dict(file.metadata() or {})
-            if metadata.get("format") != kind:
-                raise CheckpointError(f"{path} is not a {kind} file of slimrnn")
-            if metadata.get("version") != VERSION:
-                raise CheckpointError(f"{path} has version {metadata.get('version')} of its format, expected {VERSION}")
+            _check_format(metadata, kind, path)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict
     except FileNotFoundError:
         raise CheckpointError(f"{path} does not exist") from None
-    except (SafetensorError, OSError) as error:
+    except _UNREADABLE as error:
         raise CheckpointError(f"{path} is damaged or not a {kind} file: {error}") from None
     if metadata.pop("checksum", None) != _checksum(metadata, tensors):
         raise CheckpointError(f"{path} is damaged: its checksum does not fit its content")
-    return tensors, json.loads(metadata["data"])
+    return tensors, _parsed(metadata.get("data"), path)
+
+
+def _check_format(metadata: Mapping[str, str], kind: str, path: Path) -> None:
+    if metadata.get("format") != kind:
+        raise CheckpointError(f"{path} is not a {kind} file of slimrnn")
+    if metadata.get("version") != VERSION:
+        raise CheckpointError(f"{path} has version {shown(metadata.get('version'))} of its format, expected {VERSION}")
+
+
+def _parsed(text: str | None, path: Path) -> Any:
+    if text is None:
+        raise CheckpointError(f"expected an entry data in the metadata of {path}, got none")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"expected JSON as data in the metadata of {path}, got {shown(text)}: {error}") from None
 
 
 def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
