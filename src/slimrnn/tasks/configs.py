@@ -102,15 +102,16 @@ def _read_scalar(kind: type[Any], value: object, where: str) -> Any:
     if kind is float and isinstance(value, str):
         value = _number(value)
     if isinstance(value, _ACCEPTED.get(kind, kind)) and (kind is bool) == isinstance(value, bool):
-        _check_scalar(value, where)
-        return kind(value)
+        _check_text(value, where)
+        try:
+            return kind(value)
+        except OverflowError:
+            pass
     raise ConfigError(f"expected {where} to be {_IN_WORDS.get(kind, kind.__name__)}, got {shown(value)}")
 
 
-def _check_scalar(value: object, where: str) -> None:
-    """Refuse what neither numpy nor the file system takes."""
-    if isinstance(value, Integral) and not -(2**63) <= int(value) < 2**63:
-        raise ConfigError(f"expected {where} to be a number of 64 bits, got {shown(value)}")
+def _check_text(value: object, where: str) -> None:
+    """Refuse what the file system does not take."""
     if isinstance(value, str):
         try:
             encoded = os.fsencode(value)

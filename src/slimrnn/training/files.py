@@ -83,7 +83,7 @@ def write_tensors(path: Path, kind: str, tensors: Mapping[str, Tensor], data: An
     """`kind` is the name of the format, `data` anything that JSON can hold."""
     held = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     metadata = {"format": kind, "version": VERSION, "data": json.dumps(data)}
-    write_whole(path, save(held, metadata | {"checksum": _checksum(metadata, held)}))
+    write_whole(path, save(held, metadata | {"checksum": checksum(metadata, held)}))
 
 
 def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], Any]:
@@ -97,7 +97,7 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], Any]:
         raise CheckpointError(f"{path} does not exist") from None
     except _UNREADABLE as error:
         raise CheckpointError(f"{path} is damaged or not a {kind} file: {error}") from None
-    if metadata.pop("checksum", None) != _checksum(metadata, tensors):
+    if metadata.pop("checksum", None) != checksum(metadata, tensors):
         raise CheckpointError(f"{path} is damaged: its checksum does not fit its content")
     return tensors, _parsed(metadata.get("data"), path)
 
@@ -106,7 +106,9 @@ def _check_format(metadata: Mapping[str, str], kind: str, path: Path) -> None:
     if metadata.get("format") != kind:
         raise CheckpointError(f"{path} is not a {kind} file of slimrnn")
     if metadata.get("version") != VERSION:
-        raise CheckpointError(f"{path} has version {shown(metadata.get('version'))} of its format, expected {VERSION}")
+        raise CheckpointError(
+            f"{path} has version {str(metadata.get('version'))[:20]} of its format, expected {VERSION}"
+        )
 
 
 def _parsed(text: str | None, path: Path) -> Any:
@@ -118,7 +120,8 @@ def _parsed(text: str | None, path: Path) -> Any:
         raise CheckpointError(f"expected JSON as data in the metadata of {path}, got {shown(text)}: {error}") from None
 
 
-def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """Of all that a file holds but for the checksum itself."""
     digest = hashlib.blake2b(json.dumps(dict(metadata), sort_keys=True).encode(), digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]
