@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable
 
 DIGITS = 18  # of the largest numbers that fit into 64 bits whatever their digits are
 
@@ -29,6 +31,12 @@ def shown(value: object, most: int = 60) -> str:
 
     Only so much of a value is looked at as is shown: aliases of YAML can make a small file a value without end."""
     text = _shown(value, most)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def listed(names: Iterable[str], most: int = 200) -> str:
+    """Names as a message lists them, with a comma between them."""
+    text = ", ".join(name[:most] for name in itertools.islice(names, most))
     return text if len(text) <= most else f"{text[:most]}…"
 
 

@@ -194,7 +194,7 @@ def test_a_renamed_column_is_told_when_a_row_is_written(tmp_path: Path) -> None:
     (tmp_path / "curve.csv").write_text(CURVE.replace("valid/loss", "valid/los"))
     curve = Curve(tmp_path / "curve.csv", 10)
     with pytest.raises(
-        RunDirectoryError, match=r"expected columns of update, .*, valid/loss in .*, got valid/los: mend"
+        RunDirectoryError, match=r"expected columns of update, .*, valid/loss in .*, got 'valid/los': mend"
     ):
         curve.write({"update": 20, "seconds": 0.3, "lr": 0.01, "train/loss": 0.2, "valid/loss": 0.1})
 

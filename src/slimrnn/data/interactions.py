@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn._checks import suggestion
-from slimrnn._texts import shown
+from slimrnn._texts import listed, shown
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 from slimrnn.data.tables import Table, kind_of, polars, read_table
@@ -133,7 +133,7 @@ def _names(present: Sequence[str], columns: Columns, path: Path) -> dict[str, st
             hint = "" if asked is None else suggestion(asked, present)
             ways = "" if role != "time" else ", or --in-order where rows are in time order and have none"
             raise DataError(
-                f"expected a column {' or '.join(wanted)} in {path}, got {', '.join(present)}{hint}: "
+                f"expected a column {' or '.join(wanted)} in {path}, got {listed(present)}{hint}: "
                 f"--{role}-column says which{ways}"
             )
         names[role] = name

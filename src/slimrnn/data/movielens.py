@@ -6,6 +6,7 @@ import zipfile
 from functools import lru_cache
 from pathlib import Path
 
+from slimrnn._texts import listed
 from slimrnn.data.directory import dataset_folder, find_file
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
@@ -36,7 +37,7 @@ def read_titles(name: str) -> dict[str, str]:
         frame = parse_table(_member(archive, "movies.csv"), archive / "movies.csv", ",").frame
         if not {"movieId", "title"} <= set(frame.columns):
             raise DataError(
-                f"expected columns movieId and title in {archive / 'movies.csv'}, got {', '.join(frame.columns)}"
+                f"expected columns movieId and title in {archive / 'movies.csv'}, got {listed(frame.columns)}"
             )
         return dict(zip(frame["movieId"].to_list(), frame["title"].to_list(), strict=True))
     if not (folder / "movies.dat").is_file():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slimrnn._texts import shown
-from slimrnn.data.compressed import gunzip, most_for
+from slimrnn.data.compressed import GZIP, gunzip, most_for
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 from slimrnn.data.parquet import read_parquet
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WITHOUT_HEADER = {"txt": ("user", "item"), "dat": ("user", "item", "rating", "timestamp")}
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": " ", "dat": "::"}
 OTHERS = (";", "\t", "|")  # of a .csv file whose header has no comma: spreadsheets write them where "," is decimal
+
+PACKED = (GZIP, b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # polars would unpack it, whatever its size
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ def read_table(path: Path) -> Table:
         raw = path.read_bytes()
     if not raw:
         raise DataError(f"expected a log of events, got {path}, which is empty")
-    if path.suffix == ".gz":
+    if raw.startswith(GZIP):
         raw = gunzip(raw, path, most_for(len(raw)))
     if kind == "parquet":
         polars()
@@ -52,11 +54,13 @@ def parse_table(raw: bytes, path: Path, separator: str, names: Sequence[str] | N
     raw = raw.rstrip(b"\r\n") + b"\n"
     if not raw.strip():
         raise DataError(f"expected a log of events, got {path}, which is empty")
+    if raw.startswith(PACKED):
+        raise DataError(f"expected a table in {path}, got {raw[:4]!r} at its beginning: it is compressed; unpack it")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f"expected UTF-8 in {path}, got UTF-16 from byte 0 on: save it as UTF-8")
     try:
         frame: DataFrame = pl.read_csv(raw, separator=separator[0], has_header=names is None, infer_schema=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DataError(_problem(raw, path, separator[0], error)) from None
     if names is not None:
         frame = _named(frame, names, len(separator), path)

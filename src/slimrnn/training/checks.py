@@ -90,7 +90,7 @@ def build_model(config: Config) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         try:
-            with _Affordable():
+            with _Affordable():  # type: ignore[no-untyped-call]
                 model = config.task.model(config.model)
         except (TypeError, ValueError) as error:
             raise ConfigError(str(error)) from None
@@ -127,7 +127,8 @@ def _check_memory(config: Config) -> None:
     if needed > (there := available_memory()):
         raise ConfigError(
             f"expected a run that fits into the memory, of which {in_gigabytes(there)} are free, got "
-            f"{config.batch_size:,} sequences of {steps:,} steps through {config.model.hidden:,} units, which take more than {in_gigabytes(needed)}"
+            f"{config.batch_size:,} sequences of {steps:,} steps through {config.model.hidden:,} units, which take "
+            f"more than {in_gigabytes(needed)}"
         )
 
 

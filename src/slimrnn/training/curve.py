@@ -39,7 +39,7 @@ class Curve:
         for name in self.columns:
             if name not in row:
                 raise RunDirectoryError(
-                    f"expected columns of {', '.join(row)} in {self.path}, got {name}: mend its line 1"
+                    f"expected columns of {', '.join(row)} in {self.path}, got {shown(name)}: mend its line 1"
                 )
         text += ",".join("" if math.isnan(row[name]) else repr(row[name]) for name in self.columns) + "\n"
         with writing(self.path):

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 import slimrnn
-from slimrnn._texts import shown
+from slimrnn._texts import listed, shown
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import read_curve
 from slimrnn.training.errors import ConfigError, RunDirectoryError
@@ -114,7 +114,7 @@ class Run:
     def column(self, name: str) -> list[float]:
         """A column of the curve, which has to be there."""
         if name not in self.curve:
-            found = ", ".join(self.curve) or "none"
+            found = listed(self.curve) or "none"
             raise RunDirectoryError(f"expected a column {name} in {self.directory / 'curve.csv'}, got {found}")
         return self.curve[name]
 
