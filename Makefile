@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs results bench sanitize clean help
+.PHONY: demo test lint docs results bench sanitize fuzz clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -12,6 +12,7 @@ help:
 	@echo "make results RESULTS.md and its figures, from the runs in results/"
 	@echo "make bench   our layers and torch.nn's side by side"
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
+	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
@@ -50,6 +51,13 @@ sanitize: .venv/ready
 	LD_PRELOAD=$(call runtime,libasan.so):$(call runtime,libubsan.so):$(call runtime,libstdc++.so) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 SLIMRNN_LIBRARY=$(CURDIR)/build/sanitize/libslimrnn.so \
 	$(BIN)/python -m pytest tests/ops -k "not memory and not leaks"
+
+# The seed is printed, so that a failure can be had again: make fuzz SEED=...
+MUTANTS ?= 1000
+SEED ?= $(shell date +%s)
+fuzz: .venv/ready
+	@echo "SEED=$(SEED) MUTANTS=$(MUTANTS)"
+	SLIMRNN_FUZZ=$(MUTANTS) SLIMRNN_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/fuzz -k damaged
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

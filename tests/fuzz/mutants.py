@@ -75,12 +75,13 @@ def _replace_integer(content: bytes, random: Random) -> bytes:
 
 def _replace_word(content: bytes, random: Random) -> bytes:
     """A name or a text by another of the same file, or by nothing."""
-    words = list(re.finditer(rb"[A-Za-z_#]{2,}", content[:100_000]))
+    words: list[re.Match[bytes]] = list(re.finditer(rb"[A-Za-z_#]{2,}", content[:100_000]))
     if not words:
         return _flip(content, random)
     one = random.choice(words)
     other: bytes = random.choice((random.choice(words)[0], b"", b"a" * 3000, b"\xff\xfe"))
-    return content[: one.start()] + other + content[one.end() :]
+    changed: bytes = content[: one.start()] + other + content[one.end() :]
+    return changed
 
 
 def _place(content: bytes, random: Random) -> int:

@@ -61,7 +61,16 @@ def test_records_that_are_not_ours_are_refused(content: str, message: str, tmp_p
     assert len(str(error.value)) < 500
 
 
-@pytest.mark.parametrize("result", [{}, {"best": 1}, {"ended": "no"}, {"best": {}, "final": {}, "recoveries": [1]}])
+@pytest.mark.parametrize(
+    "result",
+    [
+        {},
+        {"best": {"test": {"loss": 10**400}}},
+        {"best": 1},
+        {"ended": "no"},
+        {"best": {}, "final": {}, "recoveries": [1]},
+    ],
+)
 def test_results_of_another_form_are_refused(result: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"config": {}, "result": result}))
     with pytest.raises(

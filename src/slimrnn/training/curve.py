@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slimrnn._texts import decimal, shown, whole_number
+from slimrnn._texts import decimal, listed, shown, whole_number
 from slimrnn.training.errors import RunDirectoryError
 from slimrnn.training.files import read_text, write_whole, writing
 
@@ -87,7 +87,9 @@ def _check(row: list[str], header: list[str], where: str) -> None:
     for name, field in zip(header, row, strict=True):
         if whole_number(field) is None if name == "update" else field and decimal(field) is None:
             wanted = "a whole number" if name == "update" else "a number or nothing"
-            raise RunDirectoryError(f"expected {wanted} as {name} in {where}, got {shown(field)}: mend the line")
+            raise RunDirectoryError(
+                f"expected {wanted} as {listed([name])} in {where}, got {shown(field)}: mend the line"
+            )
 
 
 def _board(directory: Path, last: int) -> SummaryWriter | None:

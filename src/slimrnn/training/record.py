@@ -125,7 +125,7 @@ class Run:
             return None
         try:
             return _result(self.directory, self.record["result"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             path = self.directory / "run.json"
             raise RunDirectoryError(
                 f"expected what came of a run as result in {path}, got another form: {error}"
