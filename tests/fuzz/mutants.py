@@ -67,10 +67,9 @@ def _replace_number(content: bytes, random: Random) -> bytes:
 
 def _replace_integer(content: bytes, random: Random) -> bytes:
     """One of 1, 2, 4 or 8 bytes, in either order."""
-    size, order = random.choice((1, 2, 4, 8)), random.choice(("little", "big"))
-    place = _place(content, random)
-    value = random.choice(EXTREMES) % 256**size
-    return content[:place] + value.to_bytes(size, "little" if order == "little" else "big") + content[place + size :]
+    size, place = random.choice((1, 2, 4, 8)), _place(content, random)
+    number = random.choice(EXTREMES).to_bytes(8, "little")[:size]
+    return content[:place] + random.choice((number, number[::-1])) + content[place + size :]
 
 
 def _replace_word(content: bytes, random: Random) -> bytes:
