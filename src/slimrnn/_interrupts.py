@@ -26,8 +26,9 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 def is_command() -> bool:
     """Whether this process is `slimrnn ...` or `python -m slimrnn ...`, and not a program that uses the library."""
-    given = sys.orig_argv[1:]
-    return given[:2] == ["-m", "slimrnn"] or any(PurePath(one).stem == "slimrnn" for one in given[:1])
+    given = iter(sys.orig_argv[1:])
+    first = next((one for one in given if one == "-m" or not one.startswith("-")), "")
+    return next(given, "") == "slimrnn" if first == "-m" else PurePath(first).stem == "slimrnn"
 
 
 def take_over() -> None:

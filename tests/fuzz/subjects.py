@@ -181,12 +181,11 @@ def _read_ptb(path: Path) -> None:
 
 def subjects() -> list[Subject]:
     """All readers."""
-    csv, idx, weights, checkpoint = _log(","), _idx(), _weights(), _checkpoint()
-    record = frame_record([1, 2], some_frames(2))
-    phones = b"".join(b"%d %d %s\n" % (1000 * i, 1000 * i + 1000, name) for i, name in enumerate((b"h#", b"aa", b"q")))
-    curve = b"update,seconds,lr,train/loss,valid/loss\n0,0.1,0.01,,0.5\n10,0.2,0.01,0.4,0.3\n20,0.3,1e-05,0.2,inf\n"
-    settings = yaml.safe_dump(config_to_dict(CONFIG)).encode()
-    aliases = b"task: &a {name: adding, length: 9}\nseed: &b 3\nmodel: {<<: {hidden: 5}}\nupdates: *b\n"
+    return [*_logs(), *_runs(), *_data_sets()]
+
+
+def _logs() -> list[Subject]:
+    csv = _log(",")
     dates = b"user,item,time\n" + b"".join(b"u%d,7,2026-01-%02d\n" % (day % 3, day) for day in range(1, 29))
     return [
         Subject("log.csv", (csv, _log(";"), dates), read_interactions),
@@ -196,6 +195,15 @@ def subjects() -> list[Subject]:
         Subject("log.csv.gz", (csv,), read_interactions, repair=gzip.compress),
         Subject("log-as-it-is.csv.gz", (gzip.compress(csv),), read_interactions),
         Subject("log.parquet", (_parquet(),), read_interactions, share=0.2),
+    ]
+
+
+def _runs() -> list[Subject]:
+    weights, checkpoint = _weights(), _checkpoint()
+    curve = b"update,seconds,lr,train/loss,valid/loss\n0,0.1,0.01,,0.5\n10,0.2,0.01,0.4,0.3\n20,0.3,1e-05,0.2,inf\n"
+    settings = yaml.safe_dump(config_to_dict(CONFIG)).encode()
+    aliases = b"task: &a {name: adding, length: 9}\nseed: &b 3\nmodel: {<<: {hidden: 5}}\nupdates: *b\n"
+    return [
         Subject("settings.yaml", (settings, aliases), _read_settings),
         Subject("run.json", (_record(),), _read_record),
         Subject("curve.csv", (curve,), read_curve),
@@ -214,6 +222,13 @@ def subjects() -> list[Subject]:
             _read_checkpoint,
             partial(_resigned, "checkpoint", checkpoint),
         ),
+    ]
+
+
+def _data_sets() -> list[Subject]:
+    idx, record = _idx(), frame_record([1, 2], some_frames(2))
+    phones = b"".join(b"%d %d %s\n" % (1000 * i, 1000 * i + 1000, name) for i, name in enumerate((b"h#", b"aa", b"q")))
+    return [
         Subject("images", (idx,), lambda path: read_idx(path, 3)),
         Subject("images.gz", (gzip.compress(idx),), lambda path: read_idx(path, 3)),
         Subject("images-packed-again.gz", (idx,), lambda path: read_idx(path, 3), gzip.compress),

@@ -128,7 +128,7 @@ class Run:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             path = self.directory / "run.json"
             raise RunDirectoryError(
-                f"expected what came of a run as result in {path}, got another form: {error}"
+                f"expected what came of a run as result in {path}, got another form: {listed([str(error)])}"
             ) from None
 
     @property
