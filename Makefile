@@ -2,16 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs results bench sanitize clean help
+.PHONY: demo test lint format docs results bench sanitize clang fuzz clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
 	@echo "make test    lint, types, docs and all tests"
 	@echo "make lint    ruff and mypy only"
+	@echo "make format  ruff and clang-format rewrite the sources"
 	@echo "make docs    the documentation as HTML: build/docs/index.html"
 	@echo "make results RESULTS.md and its figures, from the runs in results/"
 	@echo "make bench   our layers and torch.nn's side by side"
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
+	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
+	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
@@ -30,6 +33,14 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+# To check the C++, too, once `make format` has been applied to it:
+#	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
+
+CXX_SOURCES = $(wildcard csrc/*.cpp csrc/*.h csrc/*/*.h)
+format: .venv/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_SOURCES)
 
 docs: .venv/ready
 	$(BIN)/python -m sphinx --quiet --write-all --fail-on-warning --keep-going docs build/docs
@@ -41,15 +52,29 @@ results: .venv/ready
 bench: .venv/ready
 	$(BIN)/python benchmarks/run.py
 
-# A build of its own, loaded instead of the installed one. libasan must come first in a python that was built without it,
-# and libstdc++ before torch brings its own. Tests that watch the process's memory would see the sanitizer's: left out.
+# Builds of their own, loaded instead of the installed one, and what the native code itself computes: every structure
+# and cell, shape, step and error, but not what torch does around it (tests/ops/test_native_operators.py).
+NATIVE_TESTS := $(addprefix tests/ops/test_native_,equals_reference.py shapes.py stepping.py library.py unitary_product.py)
+build_native = cmake -S . -B build/$(1) -DCMAKE_CXX_COMPILER=$(2) $(3) && cmake --build build/$(1) --parallel
+
+# libasan must come first in a python that was built without it, and libstdc++ before torch brings its own.
 runtime = $(shell g++ -print-file-name=$(1))
 sanitize: .venv/ready
-	cmake -S . -B build/sanitize -DSLIMRNN_SANITIZE=ON -DCMAKE_CXX_COMPILER=g++
-	cmake --build build/sanitize
+	$(call build_native,sanitize,g++,-DSLIMRNN_SANITIZE=ON -DSLIMRNN_ISAS=avx512)
 	LD_PRELOAD=$(call runtime,libasan.so):$(call runtime,libubsan.so):$(call runtime,libstdc++.so) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 SLIMRNN_LIBRARY=$(CURDIR)/build/sanitize/libslimrnn.so \
-	$(BIN)/python -m pytest tests/ops -k "not memory and not leaks"
+	$(BIN)/python -m pytest $(NATIVE_TESTS)
+
+clang: .venv/ready
+	$(call build_native,clang,clang++,-DSLIMRNN_WERROR=ON)
+	SLIMRNN_LIBRARY=$(CURDIR)/build/clang/libslimrnn.so $(BIN)/python -m pytest $(NATIVE_TESTS)
+
+# The seed is printed, so that a failure can be had again: make fuzz SEED=...
+MUTANTS ?= 1000
+SEED ?= $(shell date +%s)
+fuzz: .venv/ready
+	@echo "SEED=$(SEED) MUTANTS=$(MUTANTS)"
+	SLIMRNN_FUZZ=$(MUTANTS) SLIMRNN_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/fuzz -k damaged
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -13,7 +13,7 @@ import slimrnn
 from slimrnn._palette import COLORS, PALE
 
 sys.path.insert(0, str(Path(__file__).parent))
-from docstring_markup import to_rst
+import docstring_markup
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -37,7 +37,8 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": PALE, "color-brand-content": PALE},
 }
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml"]
+html_math_renderer = "mathml"
 exclude_patterns = ["figures/*.py"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # links such as cells.md#gru, as on GitHub
@@ -73,7 +74,7 @@ ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")  # numpy's name for a long
 
 
 def _mark_up(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    lines[:] = to_rst(lines)
+    lines[:] = docstring_markup.to_rst(lines)
 
 
 def _shorten(
@@ -87,5 +88,8 @@ def _shorten(
 
 
 def setup(app: Sphinx) -> None:
+    app.add_config_value(
+        "markup", Path(docstring_markup.__file__).read_text(), "env"
+    )  # another one: read all pages again
     app.connect("autodoc-process-docstring", _mark_up)
     app.connect("autodoc-process-signature", _shorten)

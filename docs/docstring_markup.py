@@ -21,6 +21,7 @@ PUBLIC_MODULES = (
     "slimrnn.data",
 )
 ITEM = re.compile(r'(?P<names>"?\w+"?(, "?\w+"?)*) -- (?P<text>.+)')  # structure -- of the recurrent matrices
+INDEX = re.compile(r"(?<=\S)_(?:\{(?P<long>[^{}]+)\}|(?P<short>\w)(?!\w))")  # of W_g and h_{t-1}
 
 
 def to_rst(lines: Iterable[str]) -> list[str]:
@@ -73,8 +74,20 @@ def _kind(line: str, before: str) -> str:
 
 def _inline(text: str) -> str:
     parts = text.split("`")
-    marked = "".join(_code(part) if k % 2 else re.sub(r"([\\*|_])", r"\\\1", part) for k, part in enumerate(parts))
+    marked = "".join(_code(part) if k % 2 else _prose(part) for k, part in enumerate(parts))
     return re.sub(r"^(\(?\w+[.)] )", r"\\\1", marked)  # "(B) log-probabilities" begins no list
+
+
+def _prose(text: str) -> str:
+    marked, end = "", 0
+    for index in INDEX.finditer(text):
+        marked += _escape(text[end : index.start()]) + f"\\ :sub:`{_escape(index['long'] or index['short'])}`\\ "
+        end = index.end()
+    return marked + _escape(text[end:])
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\*|_])", r"\\\1", text)
 
 
 def _code(text: str) -> str:

@@ -32,7 +32,7 @@ def check_figures(page: str, script: str, directory: Path, most_bytes: int = 60_
     """The script makes the figures that the page shows, and those that lie beside it are there and small."""
     figures = DOCS / "figures"
     runpy.run_path(str(figures / script))["main"](directory)
-    shown = re.findall(r"!\[.+\]\(figures/(.+)\)", (DOCS / page).read_text())
+    shown = re.findall(r"!\[.+\]\((?:docs/)?figures/(.+)\)", (DOCS / page).read_text())
     assert sorted(shown) == sorted(path.name for path in directory.iterdir())
     for name in shown:
         for figure in (directory / name, figures / name):

@@ -42,7 +42,8 @@ def test_a_name_means_the_same_in_every_module() -> None:
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        ("`rank` of W_g, |v| or nearest_", r"``rank`` of W\_g, \|v\| or nearest\_"),
+        ("`rank` of W_g, |v| or nearest_", r"``rank`` of W\ :sub:`g`\ , \|v\| or nearest\_"),
+        ("h_{t-1} and ∇_{h_t} L, max_norm", r"h\ :sub:`t-1`\  and ∇\ :sub:`h\_t`\  L, max\_norm"),
         ("see `LowRank(24)`", "see :py:obj:`LowRank(24) <slimrnn.LowRank>`"),
         ("(B) numbers", r"\(B) numbers"),
         ("where\n\n    y = W h*\n\nholds", "where\n\n::\n\n    y = W h*\n\nholds"),
@@ -50,7 +51,7 @@ def test_a_name_means_the_same_in_every_module() -> None:
             "Options:\nleak, skip -- of h,\nor none;\nbias",
             "Options:\n\n``leak``, ``skip``\n    of h,\n    or none;\n    bias",
         ),
-        ("One of\n- a_1,\n  or so;\n- b", "One of\n\n- a\\_1,\n  or so;\n- b"),
+        ("One of\n- a_1,\n  or so;\n- b", "One of\n\n- a\\ :sub:`1`\\ ,\n  or so;\n- b"),
         (">>> f(*x_)\n3", ">>> f(*x_)\n3"),
     ],
 )

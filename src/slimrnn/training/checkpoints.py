@@ -10,6 +10,7 @@ import torch
 from lightning.pytorch.plugins import CheckpointIO
 from torch import Tensor
 
+from slimrnn._texts import shown
 from slimrnn.training.errors import CheckpointError
 from slimrnn.training.files import read_tensors, write_tensors
 
@@ -30,10 +31,18 @@ class SafetensorsIO(CheckpointIO):
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         tensors, data = read_tensors(Path(path), FORMAT)
+        if not isinstance(data, dict) or not {"run", "checkpoint"} <= data.keys():
+            raise CheckpointError(f"expected entries run and checkpoint in the metadata of {path}, got {shown(data)}")
         if data["run"] != self.run:
             raise CheckpointError(f"{path} belongs to a run with other settings")
-        checkpoint: dict[str, Any] = _put_together(data["checkpoint"], tensors)
-        return checkpoint
+        try:
+            checkpoint = _put_together(data["checkpoint"], tensors)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:  # also RecursionError
+            raise CheckpointError(f"expected the state of a run in {path}, got another form: {shown(error)}") from None
+        step = checkpoint.get("global_step") if isinstance(checkpoint, dict) else None
+        if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step < 2**63:
+            raise CheckpointError(f"expected global_step, a number of updates, in {path}, got {shown(step)}")
+        return dict(checkpoint)
 
     def remove_checkpoint(self, path: Any) -> None:
         Path(path).unlink(missing_ok=True)
@@ -97,4 +106,6 @@ def _put_together(value: Any, tensors: dict[str, Tensor]) -> Any:
             return {key: _put_together(item, tensors) for key, item in content}
         case "list":
             return [_put_together(item, tensors) for item in content]
-    return tuple(_put_together(item, tensors) for item in content)
+        case "tuple":
+            return tuple(_put_together(item, tensors) for item in content)
+    raise ValueError(f"unknown kind {shown(tag)}")

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from slimrnn._texts import shown, whole_number
 from slimrnn.training.errors import TrainingError
 
 
@@ -29,8 +30,16 @@ class Place:
 
 def my_place() -> Place:
     """As torchrun, or `launch`, says in the environment."""
-    world = int(os.environ.get("WORLD_SIZE", 1))
-    return Place(int(os.environ.get("RANK", 0)), world, int(os.environ.get("LOCAL_WORLD_SIZE", world)))
+    world = _from_environment("WORLD_SIZE", 1)
+    return Place(_from_environment("RANK", 0), world, _from_environment("LOCAL_WORLD_SIZE", world))
+
+
+def _from_environment(name: str, default: int) -> int:
+    text = os.environ.get(name, str(default))
+    number = whole_number(text.strip())
+    if number is None:
+        raise TrainingError(f"expected the environment variable {name} to be a whole number, got {shown(text)}")
+    return number
 
 
 def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:

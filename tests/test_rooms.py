@@ -1,0 +1,84 @@
+"""The rooms of the house: imports go one way, nothing private crosses a wall, and no modules import each other.
+
+What does not hold yet is listed here. The lists only shrink: an entry that is no longer true must be deleted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from import_graph import LEVELS, RANKS, Import, cycles, imports, modules, room_of
+
+from pages import check_figures
+
+MODULES = modules()
+IMPORTS = imports(MODULES)
+HOW_TO_ADD = "LEVELS of docs/figures/import_graph.py has a level for every room, PLANNED those without files"
+
+PLANNED = {"tracing", "exporting", "compression", "serving", "estimators"}  # have a level and no files yet
+KNOWN_UPWARD = {
+    ("slimrnn.ops.library", "slimrnn"),
+    ("slimrnn.ops.reference", "slimrnn.cells.base"),
+    ("slimrnn.training.memory_log", "slimrnn.analysis.layer_inputs"),
+    ("slimrnn.training.memory_log", "slimrnn.analysis.layers"),
+    ("slimrnn.training.memory_log", "slimrnn.analysis.measuring"),
+    ("slimrnn.training.memory_log", "slimrnn.analysis.spectrum"),
+    ("slimrnn.training.memory_log", "slimrnn.analysis.state_reach"),
+}
+KNOWN_PRIVATE = {
+    ("slimrnn.analysis._decoding", "slimrnn.layers._inputs"),
+    ("slimrnn.analysis.input_reach", "slimrnn.layers._inputs"),
+    ("slimrnn.analysis.layers", "slimrnn.layers._inputs"),
+    ("slimrnn.sequence.decoder", "slimrnn.layers._inputs"),
+    ("slimrnn.sequence.encoder", "slimrnn.layers._inputs"),
+    ("slimrnn.sequence.stream", "slimrnn.layers._inputs"),
+}
+# Modules of a cycle by the rooms they are in: ops.library imports slimrnn, whose layers import ops.
+KNOWN_CYCLES = {frozenset({"slimrnn", "layers", "ops"})}
+
+
+def crossing() -> list[Import]:
+    return sorted(edge for edge in IMPORTS if room(edge.importer) != room(edge.imported))
+
+
+def room(module: str) -> str:
+    return room_of(module, MODULES)
+
+
+def is_private(module: str) -> bool:
+    """To its room. What is private to the package as a whole is the foundation, for every room."""
+    return any(part.startswith("_") for part in module.split(".")[2:])
+
+
+def check_known(found: set[tuple[str, str]], known: set[tuple[str, str]], rule: str) -> None:
+    assert not found - known, f"{rule}: {sorted(found - known)}"
+    assert not known - found, f"no longer so, delete from the list: {sorted(known - found)}"
+
+
+def test_every_room_has_a_level() -> None:
+    rooms = {room(module) for module in MODULES}
+    assert not rooms - RANKS.keys(), f"rooms without a level: {sorted(rooms - RANKS.keys())}; {HOW_TO_ADD}"
+    assert RANKS.keys() - rooms == PLANNED, f"rooms without files: {sorted(RANKS.keys() - rooms)}; {HOW_TO_ADD}"
+    assert sum(map(len, LEVELS)) == len(RANKS)
+
+
+def test_imports_go_down() -> None:
+    upward = {(e.importer, e.imported) for e in crossing() if RANKS[room(e.importer)] <= RANKS[room(e.imported)]}
+    check_known(upward, KNOWN_UPWARD, "expected imports from lower rooms only, see LEVELS")
+
+
+def test_private_modules_stay_in_their_room() -> None:
+    private = {(e.importer, e.imported) for e in crossing() if is_private(e.imported)}
+    check_known(private, KNOWN_PRIVATE, "expected public modules of another room, got private ones")
+
+
+def test_modules_do_not_import_each_other() -> None:
+    found = {frozenset(map(room, cycle)): sorted(cycle) for cycle in cycles(IMPORTS)}
+    for rooms, cycle in found.items():
+        assert rooms in KNOWN_CYCLES, f"modules import each other: {cycle}"
+    for known in KNOWN_CYCLES:
+        assert known in found, f"no longer so, delete from the list: {sorted(known)}"
+
+
+def test_the_house_is_drawn(tmp_path: Path) -> None:
+    check_figures("../CONTRIBUTING.md", "house.py", tmp_path, most_bytes=120_000)
