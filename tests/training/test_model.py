@@ -36,7 +36,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"structure": "dense+"}, "expected structure from .* got ''"),
     ({"input_structure": "sparse"}, "expected input_structure from"),
     ({"structure": "no.such.module:Dense"}, "expected structure to be a structure that can be imported, got 'no.such"),
-    ({"structure": "slimrnn.structures:LowRank"}, "that can be imported, .* missing 1 required .* 'rank'"),
+    ({"structure": "slimrnn.structures:LowRank"}, "that needs no arguments, .* missing 1 required .* 'rank'"),
     ({"structure": "os:getcwd"}, "expected structure to be a structure, got builtin_function"),
     ({"structure": "low-rank"}, "expected rank with structure low-rank, got none"),
     ({"structure": "low-rank", "rank": 9}, "expected a rank of at most 8 .* got 9"),

@@ -10,37 +10,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
-from slimrnn._checks import check_count, check_number, check_probability, check_real_dtype
+from slimrnn._checks import check_count
 from slimrnn.ops.reference import valid_steps
-from slimrnn.structures import Structure
 
 
 def check_sizes(**sizes: int) -> None:
     """Each must be a positive int."""
     for name, value in sizes.items():
         check_count(name, value)
-
-
-def check_options(
-    structure: Structure,
-    input_structure: Structure,
-    dropout: float,
-    recurrent_dropout: float,
-    max_row_norm: float | None,
-    dtype: torch.dtype | None,
-) -> None:
-    """The options of a stack that no other part checks."""
-    for name, spec in (("structure", structure), ("input_structure", input_structure)):
-        if not isinstance(spec, Structure):
-            raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {spec!r}")
-    check_probability("dropout", dropout)
-    check_probability("recurrent_dropout", recurrent_dropout)
-    if max_row_norm is not None:
-        check_number("max_row_norm", max_row_norm)
-        if max_row_norm <= 0:
-            raise ValueError(f"expected max_row_norm to be positive, got {max_row_norm}")
-    if dtype is not None:
-        check_real_dtype(dtype)
 
 
 def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dtype, what: str) -> Tensor:

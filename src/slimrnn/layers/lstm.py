@@ -9,7 +9,7 @@ from torch import nn
 
 from slimrnn.cells import LSTMCell
 from slimrnn.cells.biases import GateBias
-from slimrnn.layers.options import StackOptions, naming_options
+from slimrnn.layers.options import StackOptions, suggests_options
 from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class LSTM(RecurrentStack):
 
     torch_type = nn.LSTM
 
-    @naming_options
+    @suggests_options
     def __init__(
         self,
         input_size: int,

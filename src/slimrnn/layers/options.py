@@ -1,66 +1,156 @@
-"""The options that every stack of recurrent layers takes beyond torch's."""
+"""The options that every stack of recurrent layers takes beyond torch's own: each is described here and nowhere else.
+
+The constructors, `repr`, the docstring of RecurrentStack, the training settings and the command line read this table.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypedDict, TypeVar
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 import torch
 
-from slimrnn._checks import check_count, check_number, suggestion
+from slimrnn._checks import check_choice, check_count, check_number, check_probability, check_real_dtype, suggestion
 from slimrnn.cells.leaky import Leaky
-from slimrnn.structures import Structure
+from slimrnn.ops import BACKENDS
+from slimrnn.structures import Dense, Structure
 
 Layer = TypeVar("Layer")
 Arguments = ParamSpec("Arguments")
+Check = Callable[[str, Any], object]
 
-DEFAULTS = {
-    "num_layers": 1,
-    "bias": True,
-    "batch_first": False,
-    "dropout": 0.0,
-    "bidirectional": False,
-    "residual": False,
-    "transition_depth": 1,
-    "leak": None,
-    "delays": (1,),
-    "skip": None,
-    "recurrent_dropout": 0.0,
-    "learn_initial_state": False,
-    "weight_norm": False,
-    "max_row_norm": None,
-    "checkpoint_every": None,
-}  # what `repr` leaves out
+
+class Option(NamedTuple):
+    """What an option is if it is not given, what it does, and how a value is checked."""
+
+    default: Any
+    help: str
+    check: Check | None = None  # (name, value): raises
+
+
+def _structure(name: str, value: object) -> None:
+    if not isinstance(value, Structure):
+        raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {value!r}")
+
+
+def _positive(name: str, value: Any) -> None:
+    check_number(name, value)
+    if value <= 0:
+        raise ValueError(f"expected {name} to be positive, got {value}")
+
+
+def _leak(name: str, value: object) -> None:
+    if not isinstance(value, Leaky):
+        check_number(name, value)
+
+
+def _delays(name: str, value: Any) -> None:
+    if isinstance(value, str) or not (isinstance(value, int) or hasattr(value, "__iter__")):
+        raise TypeError(f"expected {name} to be an int or a sequence of ints, got {value!r}")
+    delays = (value,) if isinstance(value, int) else tuple(value)
+    if not delays:
+        raise ValueError("expected at least one delay, got none")
+    for delay in delays:
+        check_count(name, delay)
+
+
+def _backend(name: str, value: str) -> None:
+    check_choice(name, value, BACKENDS)
 
 
 class StackOptions(TypedDict, total=False):
-    """Keyword arguments that every layer takes; RecurrentStack explains them."""
+    """Keyword arguments that every layer takes."""
 
-    structure: Structure
-    input_structure: Structure
-    residual: bool
-    transition_depth: int
-    leak: float | Leaky | None
-    delays: int | Sequence[int]
-    skip: int | None
-    recurrent_dropout: float
-    learn_initial_state: bool
-    weight_norm: bool
-    max_row_norm: float | None
-    checkpoint_every: int | None
-    backend: str
-    device: torch.device | str | None
-    dtype: torch.dtype | None
+    structure: Annotated[Structure | None, Option(Dense(), "structure of the recurrent matrices", _structure)]
+    input_structure: Annotated[Structure | None, Option(Dense(), "structure of the input matrices", _structure)]
+    residual: Annotated[bool, Option(False, "add each layer's input to its output, from the second layer on")]
+    transition_depth: Annotated[
+        int, Option(1, "cells that the state passes through in each step; the first sees the input", check_count)
+    ]
+    leak: Annotated[
+        float | Leaky | None,
+        Option(None, "leaky units, h = leak · h_before + (1 − leak) · output of the cell", _leak),
+    ]
+    delays: Annotated[
+        int | Sequence[int],
+        Option(
+            (1,), "the cell sees the state from this many steps earlier; several: one for each group of units", _delays
+        ),
+    ]
+    skip: Annotated[
+        int | None, Option(None, "the cell also sees h from `skip` steps earlier, by matrices of its own", check_count)
+    ]
+    recurrent_dropout: Annotated[
+        float,
+        Option(0.0, "dropout on inputs and h with one mask per sequence (Gal & Ghahramani 2016)", check_probability),
+    ]
+    learn_initial_state: Annotated[bool, Option(False, "the state before the first step is a parameter")]
+    weight_norm: Annotated[
+        bool, Option(False, "weight normalisation of the rows of all matrices but diagonal and unitary ones")
+    ]
+    max_row_norm: Annotated[
+        float | None, Option(None, "`constrain_()`, called after an optimizer step, clips rows to this norm", _positive)
+    ]
+    checkpoint_every: Annotated[
+        int | None,
+        Option(None, "gradient checkpointing every so many steps: less memory, same gradients", check_count),
+    ]
+    backend: Annotated[str, Option("auto", '"auto", "native" or "reference"', _backend)]
+    device: Annotated[torch.device | str | None, Option(None, "device of the parameters")]
+    dtype: Annotated[
+        torch.dtype | None, Option(None, "real type of the parameters", lambda _, dtype: check_real_dtype(dtype))
+    ]
 
 
-def naming_options(
+OPTIONS: dict[str, Option] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(StackOptions, include_extras=True).items()
+}
+HELP = "\n".join(f"{name} -- {option.help};" for name, option in OPTIONS.items())[:-1] + "."
+
+# What `repr` leaves out: torch's own defaults, and ours.
+DEFAULTS: dict[str, Any] = {
+    "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False,
+    **{
+        n: o.default
+        for n, o in OPTIONS.items()
+        if n not in ("structure", "input_structure", "backend", "device", "dtype")
+    },
+}
+
+
+OF_STACKS = ("residual", "transition_depth", "delays", "max_row_norm")  # a single layer does not have these
+
+
+def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
+    """All options, the given ones checked and the others at their defaults."""
+    resolved = {name: option.default for name, option in OPTIONS.items()}
+    for name, value in options.items():
+        default, _, check = OPTIONS[name]
+        if value is None and (default is None or isinstance(default, Structure)):
+            continue
+        if check is not None:
+            check(name, value)
+        resolved[name] = value
+    leak, delays, skip = resolved["leak"], resolved["delays"], resolved["skip"]
+    if leak is not None and not isinstance(leak, Leaky):
+        resolved["leak"] = Leaky(float(leak))  # the same in every unit
+    resolved["delays"] = (delays,) if isinstance(delays, int) else tuple(delays)
+    if skip is not None:
+        if skip == 1 or resolved["delays"] != (1,):
+            raise ValueError(f"expected skip of at least 2, and delays of 1 with it, got {skip} and {delays}")
+        if resolved["checkpoint_every"] is not None:
+            raise ValueError(f"expected no checkpoint_every with skip, got {resolved['checkpoint_every']} and {skip}")
+    return resolved
+
+
+def suggests_options(
     init: Callable[Concatenate[Layer, Arguments], None],
 ) -> Callable[Concatenate[Layer, Arguments], None]:
     """A constructor with **options: StackOptions that suggests a name for one that it does not know."""
     own = [name for name, p in inspect.signature(init).parameters.items() if p.kind is not p.VAR_KEYWORD][1:]
-    known = [*own, *StackOptions.__annotations__]
+    known = [*own, *OPTIONS]
 
     @wraps(init)
     def checked(self: Layer, /, *args: Arguments.args, **options: Arguments.kwargs) -> None:
@@ -71,33 +161,3 @@ def naming_options(
         init(self, *args, **options)
 
     return checked
-
-
-def check_leak(leak: float | Leaky | None) -> Leaky | None:
-    """A number stands for the same α in every unit."""
-    if leak is None or isinstance(leak, Leaky):
-        return leak
-    check_number("leak", leak)
-    return Leaky(float(leak))
-
-
-def check_delays(
-    delays: int | Sequence[int], skip: int | None, hidden_size: int, checkpoint_every: int | None
-) -> tuple[int, ...]:
-    """One delay for all units, or one for each of several equal groups of them."""
-    if isinstance(delays, str) or not (isinstance(delays, int) or hasattr(delays, "__iter__")):
-        raise TypeError(f"expected delays to be an int or a sequence of ints, got {delays!r}")
-    found = (delays,) if isinstance(delays, int) else tuple(delays)
-    if not found:
-        raise ValueError("expected at least one delay, got none")
-    for delay in found:
-        check_count("delays", delay)
-    if hidden_size % len(found):
-        raise ValueError(f"expected hidden_size divisible by the {len(found)} delays, got {hidden_size}")
-    if skip is not None:
-        check_count("skip", skip)
-        if skip == 1 or found != (1,):
-            raise ValueError(f"expected skip of at least 2, and delays of 1 with it, got {skip} and {delays}")
-        if checkpoint_every is not None:
-            raise ValueError(f"expected no checkpoint_every with skip, got {checkpoint_every} and {skip}")
-    return found

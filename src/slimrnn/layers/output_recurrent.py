@@ -56,12 +56,12 @@ class OutputRecurrent(nn.Module):
         through_output = LowRank(output_size, tied=True)
         whole = through_output if hidden_recurrence is None else hidden_recurrence + through_output
         cell = ElmanCell(hidden_size, nonlinearity=nonlinearity, dtype=dtype, device=device)
-        self.layer = RecurrentLayer(input_size, cell, whole, **options)
+        self.layer = RecurrentLayer(input_size, cell, structure=whole, **options)
         self.output_bias = nn.Parameter(torch.zeros(output_size, dtype=dtype, device=device))
         self._forced: RecurrentLayer | None = None
         if hidden_recurrence is not None:
             # The same net without R V, for teacher forcing. All its parameters are the layer's: it is no submodule.
-            self.__dict__["_forced"] = forced = RecurrentLayer(input_size, cell, hidden_recurrence, **options)
+            self.__dict__["_forced"] = forced = RecurrentLayer(input_size, cell, structure=hidden_recurrence, **options)
             forced.input, recurrent = self.layer.input, self.layer.recurrent
             assert isinstance(recurrent, SumMap)
             if isinstance(forced.recurrent, SumMap):

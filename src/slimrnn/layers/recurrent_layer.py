@@ -6,7 +6,7 @@ Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +16,18 @@ from torch.utils.checkpoint import checkpoint
 from slimrnn._fields import as_complex, field_dtype, side_by_side
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
-from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import delays
 from slimrnn.layers.native_scan import native_program, native_scan
+from slimrnn.layers.options import StackOptions, resolve
 from slimrnn.layers.transition import Transition, leaked
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
 from slimrnn.ops.versions import Snapshot
-from slimrnn.structures import Dense, Structure
+from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class RecurrentLayer(nn.Module):
@@ -32,10 +35,8 @@ class RecurrentLayer(nn.Module):
 
     deeper -- further cells that the state passes through within the step, each with its own map and no input (lecture,
     figure 18 b);
-    leak -- the state is a running average of what the cell gives;
     delay -- the cell sees state_{t−delay} instead of state_{t−1};
-    skip -- it sees h_{t−skip} as well, through a map of its own;
-    recurrent_dropout -- one mask per sequence for the input and one for h (Gal & Ghahramani 2016)."""
+    options -- as of a stack, but for those that concern the stack as a whole."""
 
     initial: Tensor | None
 
@@ -43,38 +44,33 @@ class RecurrentLayer(nn.Module):
         self,
         input_size: int,
         cell: Cell,
-        structure: Structure | None = None,
-        input_structure: Structure | None = None,
         *,
         deeper: Sequence[Cell] = (),
-        leak: Leaky | None = None,
         delay: int = 1,
-        skip: int | None = None,
-        recurrent_dropout: float = 0.0,
-        learn_initial_state: bool = False,
-        weight_norm: bool = False,
-        dtype: torch.dtype | None = None,
-        checkpoint_every: int | None = None,
-        backend: str = "auto",
-        device: torch.device | str | None = None,
+        **options: Unpack[StackOptions],
     ) -> None:
         super().__init__()
-        self.backend = backend
+        resolved = resolve(options)
+        structure, leak = resolved["structure"], resolved["leak"]
         hidden, field = cell.hidden_size, cell.complex
-        square = structure or Dense()
-        options: dict[str, Any] = {"complex": field, "weight_norm": weight_norm, "dtype": dtype, "device": device}
-        self.cell = cell
-        self.recurrent = square.build(hidden, hidden, cell.gates, **options)
-        self.input = (input_structure or Dense()).build(hidden, input_size, cell.gates, **options)
+        place = {"dtype": resolved["dtype"], "device": resolved["device"]}
+
+        def build(structure: Structure, width: int) -> StructuredMap:
+            return structure.build(
+                hidden, width, cell.gates, complex=field, weight_norm=resolved["weight_norm"], **place
+            )
+
+        self.backend, self.cell = resolved["backend"], cell
+        self.recurrent = build(structure, hidden)
+        self.input = build(resolved["input_structure"], input_size)
         self.deeper_cells = nn.ModuleList(deeper)
-        self.deeper_maps = nn.ModuleList([square.build(hidden, hidden, cell.gates, **options) for _ in deeper])
-        self.leak = None if leak is None else leak.build(hidden, dtype=dtype, device=device)
-        self.delay, self.skip = delay, skip
-        self.skipped = None if skip is None else square.build(hidden, hidden, cell.gates, **options)
-        self.recurrent_dropout = recurrent_dropout
-        self.checkpoint_every = checkpoint_every
+        self.deeper_maps = nn.ModuleList([build(structure, hidden) for _ in deeper])
+        self.leak = None if leak is None else leak.build(hidden, **place)
+        self.delay, self.skip = delay, resolved["skip"]
+        self.skipped = None if self.skip is None else build(structure, hidden)
+        self.recurrent_dropout, self.checkpoint_every = resolved["recurrent_dropout"], resolved["checkpoint_every"]
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
-        start = nn.Parameter(torch.zeros(shape, dtype=dtype, device=device)) if learn_initial_state else None
+        start = nn.Parameter(torch.zeros(shape, **place)) if resolved["learn_initial_state"] else None
         self.register_parameter("initial", start)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from slimrnn.cells import ElmanCell
-from slimrnn.layers.options import StackOptions, naming_options
+from slimrnn.layers.options import StackOptions, suggests_options
 from slimrnn.layers.stack import RecurrentStack
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class RNN(RecurrentStack):
 
     torch_type = nn.RNN
 
-    @naming_options
+    @suggests_options
     def __init__(
         self,
         input_size: int,

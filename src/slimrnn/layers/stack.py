@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from slimrnn._checks import check_count
+from slimrnn._checks import check_probability
 from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
@@ -23,7 +23,6 @@ from slimrnn.layers import torch_weights
 from slimrnn.layers._inputs import (
     check_input,
     check_lengths,
-    check_options,
     check_sizes,
     check_state,
     in_autocast,
@@ -31,40 +30,33 @@ from slimrnn.layers._inputs import (
     packed,
 )
 from slimrnn.layers.group import LayerGroup
-from slimrnn.layers.options import DEFAULTS, check_delays, check_leak
+from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.streaming import current_stream, find_stream
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
 class RecurrentStack(nn.Module):
-    """Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
+    __doc__ = f"""Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
-    structure, input_structure -- of the recurrent and the input matrices (default: Dense());
-    residual -- add each layer's input to its output, from the second layer on;
-    transition_depth -- cells that the state passes through in each step, of which the first sees the input (lecture,
-    figure 18 b);
-    leak -- h = α h_before + (1 − α) v, where the cell gives v: a number, or Leaky(...);
-    delays -- the units see the state so many steps before, instead of the last one; several delays are those of as many
-    equal groups of units, which do not see each other;
-    skip -- the cell also sees h from so many steps before, through matrices of its own;
-    recurrent_dropout -- one mask per sequence on inputs and on h (Gal & Ghahramani 2016);
-    learn_initial_state -- the state before the first step is a parameter;
-    weight_norm -- rows w = s v/|v| of all matrices but diagonal and unitary ones (low-rank paper, A.2);
-    max_row_norm -- `constrain_()`, called after an optimizer step, clips rows to this norm (low-rank paper, A.2);
-    checkpoint_every -- keep the history of that many steps only and run the others again in backward: exact, for very
-    long sequences;
-    backend -- "auto", "native" or "reference".
+    {HELP}
     """
 
     torch_type: ClassVar[type[nn.RNNBase]]
+    structure: Structure
+    input_structure: Structure
+    residual: bool
+    leak: Leaky | None
+    delays: tuple[int, ...]
+    recurrent_dropout: float
+    max_row_norm: float | None
 
     def __init__(
         self,
@@ -76,71 +68,38 @@ class RecurrentStack(nn.Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        *,
-        structure: Structure | None = None,
-        input_structure: Structure | None = None,
-        residual: bool = False,
-        transition_depth: int = 1,
-        leak: float | Leaky | None = None,
-        delays: int | Sequence[int] = 1,
-        skip: int | None = None,
-        recurrent_dropout: float = 0.0,
-        learn_initial_state: bool = False,
-        weight_norm: bool = False,
-        max_row_norm: float | None = None,
-        checkpoint_every: int | None = None,
-        backend: str = "auto",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        **options: Unpack[StackOptions],
     ) -> None:
         super().__init__()
-        structure = Dense() if structure is None else structure
-        input_structure = Dense() if input_structure is None else input_structure
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        check_sizes(transition_depth=transition_depth)
-        if checkpoint_every is not None:
-            check_count("checkpoint_every", checkpoint_every)
-        check_options(structure, input_structure, dropout, recurrent_dropout, max_row_norm, dtype)
-        for name, needs_two in (("dropout", dropout), ("residual", residual)):
-            if needs_two and num_layers == 1:
-                warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=4)
+        check_probability("dropout", dropout)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = dropout, bidirectional
-        self.structure, self.input_structure, self.residual = structure, input_structure, residual
-        self.recurrent_dropout, self.learn_initial_state = recurrent_dropout, learn_initial_state
-        self.weight_norm, self.max_row_norm = weight_norm, max_row_norm
-        self.transition_depth, self.leak, self.skip = transition_depth, check_leak(leak), skip
-        self.delays = check_delays(delays, skip, hidden_size, checkpoint_every)
-        self.checkpoint_every = checkpoint_every
+        resolved = resolve(options)
+        for name, value in resolved.items():
+            if name not in ("backend", "device", "dtype"):  # the layers have these
+                setattr(self, name, value)
+        if hidden_size % len(self.delays):
+            raise ValueError(f"expected hidden_size divisible by the {len(self.delays)} delays, got {hidden_size}")
+        for name, needs_two in (("dropout", dropout), ("residual", self.residual)):
+            if needs_two and num_layers == 1:
+                warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=4)
         self.layers = nn.ModuleList()
-        units = hidden_size // len(self.delays)
-        leaks = [None for _ in self.delays] if self.leak is None else self.leak.split(len(self.delays), hidden_size)
-
-        def build(width: int, delay: int, leak: Leaky | None) -> RecurrentLayer:
-            cell, *deeper = (make_cell(units, bias=bias, dtype=dtype, device=device) for _ in range(transition_depth))
-            return RecurrentLayer(
-                width,
-                cell,
-                structure,
-                input_structure,
-                deeper=deeper,
-                leak=leak,
-                delay=delay,
-                skip=skip,
-                recurrent_dropout=recurrent_dropout,
-                learn_initial_state=learn_initial_state,
-                weight_norm=weight_norm,
-                checkpoint_every=checkpoint_every,
-                backend=backend,
-                dtype=dtype,
-                device=device,
-            )
-
         for k in range(num_layers * self.num_directions):
             width = input_size if k < self.num_directions else self.output_size
-            groups = [build(width, *one) for one in zip(self.delays, leaks, strict=True)]
+            groups = list(self._build(make_cell, width, resolved))
             self.layers.append(groups[0] if len(groups) == 1 else LayerGroup(groups))
+
+    def _build(self, make_cell: Callable[..., Cell], width: int, resolved: dict[str, Any]) -> Iterator[RecurrentLayer]:
+        """One layer for every delay, each with its share of the units."""
+        groups, depth = len(self.delays), resolved["transition_depth"]
+        leaks = [None] * groups if self.leak is None else self.leak.split(groups, self.hidden_size)
+        options: Any = {name: value for name, value in resolved.items() if name not in OF_STACKS}
+        place = {"dtype": resolved["dtype"], "device": resolved["device"]}
+        for delay, leak in zip(self.delays, leaks, strict=True):
+            cell, *deeper = (make_cell(self.hidden_size // groups, bias=self.bias, **place) for _ in range(depth))
+            yield RecurrentLayer(width, cell, deeper=deeper, delay=delay, **options | {"leak": leak})
 
     # --- sizes ------------------------------------------------------------------------------------------
 

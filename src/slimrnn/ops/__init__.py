@@ -8,12 +8,14 @@ from functools import cache
 from slimrnn._checks import check_choice
 from slimrnn.ops.library import missing_reason, native_library
 
-__all__ = ["resolve_backend"]
+__all__ = ["BACKENDS", "resolve_backend"]
+
+BACKENDS = ("auto", "native", "reference")
 
 
 def resolve_backend(backend: str) -> str:
     """The backend that "auto" stands for here; RuntimeError for one that this installation lacks."""
-    check_choice("backend", backend, ["auto", "native", "reference"])
+    check_choice("backend", backend, BACKENDS)
     if backend == "native" and native_library() is None:
         raise RuntimeError(f"expected a native library for backend='native', got none: {missing_reason()}")
     if backend != "auto":

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import tyro
+
+from slimrnn.layers.options import OPTIONS
 from slimrnn.training.importing import path_of
 from slimrnn.training.task import Task
+
+
+def option(name: str) -> Any:
+    """An option of the layers on the command line, with the help that it has there."""
+    return tyro.conf.arg(help=OPTIONS[name].help)
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class ModelConfig:
     """of the input matrices, from the same names"""
     layers: int = 1
     bidirectional: bool = False
-    residual: bool = False
+    residual: Annotated[bool, option("residual")] = OPTIONS["residual"].default
     nonlinearity: Literal["tanh", "relu", "modrelu", "identity"] = "tanh"
     """rnn, highway (tanh or relu); modrelu has a complex state"""
     reset: Literal["before", "after"] = "after"
@@ -44,30 +52,25 @@ class ModelConfig:
     """lstm: initial bias of the forget gate; two numbers are spread over the units"""
     peephole: bool = False
     """lstm: gates see the cell state"""
-    transition_depth: int = 1
-    """cells that the state passes through in each step"""
+    transition_depth: Annotated[int, option("transition_depth")] = OPTIONS["transition_depth"].default
     leak: float | None = None
     """h = leak h_before + (1 - leak) what the cell gives, the same in all units"""
     time_constants: tuple[float, float] | None = None
     """instead of leak: 1 / (1 - leak) spread over the units from the first to the second"""
     learn_leak: bool = False
     """leak or time_constants are where it begins"""
-    delays: tuple[int, ...] = (1,)
-    """steps back to the state that the cell sees; several: of as many equal groups of units"""
-    skip: int | None = None
-    """the cell sees the state of so many steps before as well"""
+    delays: Annotated[tuple[int, ...], option("delays")] = OPTIONS["delays"].default
+    skip: Annotated[int | None, option("skip")] = OPTIONS["skip"].default
     context_switching: Literal["none", "inputs", "outputs", "both"] = "none"
     """block-diagonal: an auxiliary net switches the blocks"""
-    learn_initial_state: bool = False
+    learn_initial_state: Annotated[bool, option("learn_initial_state")] = OPTIONS["learn_initial_state"].default
     dropout: float = 0.0
     """between layers"""
-    recurrent_dropout: float = 0.0
-    """one mask per sequence on inputs and state"""
-    weight_norm: bool = False
-    max_row_norm: float | None = None
+    recurrent_dropout: Annotated[float, option("recurrent_dropout")] = OPTIONS["recurrent_dropout"].default
+    weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
+    max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """rows of the matrices are clipped to this norm after each update"""
-    checkpoint_every: int | None = None
-    """keep the history of that many steps only and run the others again: exact, for very long sequences"""
+    checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default
     backend: Literal["auto", "native", "reference"] = "auto"
 
 

@@ -28,6 +28,7 @@ from slimrnn import (
 )
 from slimrnn._checks import suggestion
 from slimrnn.layers import RecurrentStack
+from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.config import ModelConfig
@@ -68,6 +69,8 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | Conte
         raise ConfigError(f"expected a cell of {', '.join(LAYERS)}, got {config.cell!r}")
     _refuse_unused(config)
     own = {name: getattr(config, name) for name, cell in OF_CELL.items() if cell == config.cell}
+    shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
+    shared |= {name: structure_from(config, name) for name in ("structure", "input_structure")}
     layer: Any = LAYERS[config.cell]
     stack: RecurrentStack = layer(
         input_size,
@@ -75,19 +78,7 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | Conte
         config.layers,
         dropout=config.dropout,
         bidirectional=config.bidirectional,
-        structure=structure_from(config),
-        input_structure=structure_from(config, "input_structure"),
-        residual=config.residual,
-        transition_depth=config.transition_depth,
-        leak=_leak(config),
-        delays=config.delays,
-        skip=config.skip,
-        recurrent_dropout=config.recurrent_dropout,
-        learn_initial_state=config.learn_initial_state,
-        weight_norm=config.weight_norm,
-        max_row_norm=config.max_row_norm,
-        checkpoint_every=config.checkpoint_every,
-        backend=config.backend,
+        **shared | {"leak": _leak(config)},
         **own,
     )
     if config.context_switching == "none":
