@@ -53,7 +53,8 @@ def _ordinary(wx_TBGH: Tensor, lengths_B: Tensor) -> Tensor:
     number either; and at zero, not every cell has one."""
     if not lengths_B.numel():
         return wx_TBGH.new_zeros(())
-    return torch.nan_to_num(wx_TBGH[0, lengths_B.argmax()].detach(), posinf=0.0, neginf=0.0)
+    start_1GH = wx_TBGH[0].detach().index_select(0, lengths_B.argmax(0, keepdim=True))
+    return torch.nan_to_num(start_1GH, posinf=0.0, neginf=0.0)
 
 
 def valid_steps(time: int, lengths_B: Tensor) -> Tensor:
