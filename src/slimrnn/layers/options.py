@@ -111,7 +111,11 @@ HELP = "\n".join(f"{name} -- {option.help};" for name, option in OPTIONS.items()
 
 # What `repr` leaves out: torch's own defaults, and ours.
 DEFAULTS: dict[str, Any] = {
-    "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False,
+    "num_layers": 1,
+    "bias": True,
+    "batch_first": False,
+    "dropout": 0.0,
+    "bidirectional": False,
     **{
         n: o.default
         for n, o in OPTIONS.items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,6 +41,12 @@ class Inputs(NamedTuple):
     weights: Sequence[Tensor]  # of the terms
     plan: Plan
     reverse: bool
+
+
+def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool) -> Inputs:
+    """Inputs from their tensors in order, the weights last, one by one."""
+    x, u, bias, state, own, mask, lengths, *weights = tensors
+    return Inputs(x, u, bias, state, own, mask, lengths, weights, plan, reverse)
 
 
 class Call:

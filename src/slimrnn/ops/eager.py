@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slimrnn.ops.calls import Inputs
+from slimrnn.ops.calls import with_tensors
 from slimrnn.ops.operators import Definition, differentiate, run_backward, run_forward, save, traced
 from slimrnn.ops.terms import Plan
 
@@ -28,7 +28,7 @@ class EagerScan(torch.autograd.Function):
         ctx: Any, plan: Plan, reverse: bool, definition: Definition | None, *tensors: Any
     ) -> tuple[Tensor, Tensor]:
         """`tensors` are those of Inputs, the weights last, one by one."""
-        inputs = Inputs(*tensors[:7], tensors[7:], plan, reverse)
+        inputs = with_tensors(tensors, plan, reverse)
         output = run_forward(inputs, True)
         save(ctx, inputs, output, definition)
         return output[0], output[1]

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from slimrnn._fields import pairs_flat
-from slimrnn.ops.calls import GATES, Call, Inputs
+from slimrnn.ops.calls import GATES, Call, Inputs, with_tensors
 from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
@@ -111,8 +111,8 @@ def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
 
 
 def _inputs(arguments: tuple[Any, ...]) -> Inputs:
-    *tensors, plan, reverse = arguments
-    return Inputs(*tensors, Plan.decode(plan), reverse)
+    *tensors, weights, plan, reverse = arguments
+    return with_tensors([*tensors, *weights], Plan.decode(plan), reverse)
 
 
 def _scan(*arguments: Any) -> Results:
@@ -124,7 +124,8 @@ def _fake_scan(*arguments: Any) -> Results:
 
 
 def _scan_backward(*arguments: Any) -> list[Tensor]:
-    return run_backward(*arguments[:5], _inputs(arguments[5:-1]), arguments[-1])
+    d_out, d_last, out, gates, states, *inputs, want_wx = arguments
+    return run_backward(d_out, d_last, out, gates, states, _inputs(tuple(inputs)), want_wx)
 
 
 def _fake_scan_backward(*arguments: Any) -> list[Tensor]:
@@ -178,8 +179,8 @@ def differentiate(
     if want_x:
         with torch.autocast(d_wx.device.type, enabled=False):  # as forward: backward may be called inside of one
             d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
-    d_u, d_bias, d_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
-    return d_x, d_u, d_bias, d_state, d_own, None, None, *d_weights
+    of_u, of_bias, of_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
+    return d_x, of_u, of_bias, d_state, of_own, None, None, *d_weights
 
 
 def _differentiate_again(
@@ -191,8 +192,8 @@ def _differentiate_again(
         if inputs.u is None and definition.products is not None:
             inputs = inputs._replace(x=pairs_flat(definition.products()))
         # As views of their own: one may have come of another, and what goes back from here is each one's direct share.
-        flat = [None if t is None else t.view_as(t) for t in (*inputs[:7], *inputs.weights)]
-        out, last = definition.replay(Inputs(*flat[:7], flat[7:], inputs.plan, inputs.reverse))  # type: ignore[arg-type]
+        flat: list[Any] = [None if t is None else t.view_as(t) for t in (*inputs[:7], *inputs.weights)]
+        out, last = definition.replay(with_tensors(flat, inputs.plan, inputs.reverse))
     wanted = [t for t in flat if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))
     return tuple(next(found) if t is not None and t.requires_grad else None for t in flat)
