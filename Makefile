@@ -7,7 +7,7 @@ BIN := .venv/bin
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
 	@echo "make test    lint, types, docs and all tests"
-	@echo "make lint    ruff and mypy only"
+	@echo "make lint    ruff, mypy and clang-format only"
 	@echo "make format  ruff and clang-format rewrite the sources"
 	@echo "make docs    the documentation as HTML: build/docs/index.html"
 	@echo "make results RESULTS.md and its figures, from the runs in results/"
@@ -33,8 +33,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-# To check the C++, too, once `make format` has been applied to it:
-#	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
+	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
 
 CXX_SOURCES = $(wildcard csrc/*.cpp csrc/*.h csrc/*/*.h)
 format: .venv/ready

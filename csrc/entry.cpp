@@ -22,7 +22,8 @@ bool runs_here(const Kernels *k) {
 #if defined(__x86_64__) || defined(__i386__)
     if (!strcmp(k->name, "avx512"))
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("fma");
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("fma");
     if (!strcmp(k->name, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
     return !strcmp(k->name, "generic");

@@ -22,10 +22,10 @@ template <class T> class Gradients {
     // The last few steps, row by row.
     int64_t rows = 0;
     const int64_t most, ldd, ldx, ldu;
-    T *d;         // (rows, G, width), rows ldd apart: gradients of the gates
-    T *special;   // GRU: (rows, width) the candidate's own gradient (after) or input (before)
-    T *x;         // (rows, ldx) the state before, masked
-    T *u;         // (rows, ldu) the input and a one
+    T *d;                         // (rows, G, width), rows ldd apart: gradients of the gates
+    T *special;                   // GRU: (rows, width) the candidate's own gradient (after) or input (before)
+    T *x;                         // (rows, ldx) the state before, masked
+    T *u;                         // (rows, ldu) the input and a one
     T *kept[SLIMRNN_MOST_TERMS];  // per term: (rows, G, kept_size)
 
     // Rows a multiple of a page apart would compete for the same few lines of the cache.

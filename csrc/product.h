@@ -122,7 +122,8 @@ void multiply(int64_t rows, Sum<T> over, const T *x, int64_t ldx, const Packed<T
     int64_t n = rows == 1 && !over.start ? one_row(over, x, w, from, y) : 0;
     for (; n < w.panels(); n++) {
         over.stride = w.vectors(n) * lanes<T>;
-        tiles<T, false>(rows, w.vectors(n), over, x, ldx, w.at(n, from), y + n * panel<T>, ldy, w.columns - n * panel<T>);
+        tiles<T, false>(rows, w.vectors(n), over, x, ldx, w.at(n, from), y + n * panel<T>, ldy,
+                        w.columns - n * panel<T>);
         if (over.start) over.start += panel<T>;
     }
 }

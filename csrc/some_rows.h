@@ -7,7 +7,7 @@ namespace SLIMRNN_ISA {
 
 template <class T> struct SomeRows {
     int64_t count = 0, *row = nullptr;
-    T *gates, *input;                                                  // (rows, G, width), (rows, input)
+    T *gates, *input;                                                // (rows, G, width), (rows, input)
     T *h, *c, *h_before, *c_before, *mask, *d_h, *d_c, *d_h_before;  // (rows, width)
 
     SomeRows() = default;
@@ -15,7 +15,8 @@ template <class T> struct SomeRows {
         row = reinterpret_cast<int64_t *>(memory.take(rows * per_index));
         gates = memory.take(rows * s.gates * s.width);
         input = memory.take(rows * input_size(s));
-        for (T **part : {&h, &c, &h_before, &c_before, &mask, &d_h, &d_c, &d_h_before}) *part = memory.take(rows * s.width);
+        for (T **part : {&h, &c, &h_before, &c_before, &mask, &d_h, &d_c, &d_h_before})
+            *part = memory.take(rows * s.width);
     }
 
     T *gather(const T *from, int64_t length, T *to) const {

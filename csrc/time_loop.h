@@ -20,8 +20,8 @@ template <class T> class TimeLoop {
     SomeRows<T> some;  // where sequences have ended, the others
 
     // (rows, width) each, but for the gates
-    T *cell_output;                                    // before it leaks
-    T *spare, *gates, *h[2], *c[2];                    // forward; gates (rows, G, width)
+    T *cell_output;                                                              // before it leaks
+    T *spare, *gates, *h[2], *c[2];                                              // forward; gates (rows, G, width)
     T *d_h, *d_h_before, *d_c, *h_before, *c_before, *d_cell_output, *pairs[2];  // backward
     alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
     Gradients<T> *gradients[SLIMRNN_MOST_PHASES];
@@ -29,9 +29,7 @@ template <class T> class TimeLoop {
     const T *in(const void *p, int64_t t, int64_t per_row) const {
         return static_cast<const T *>(p) + (t * s.batch + first) * per_row;
     }
-    T *out(void *p, int64_t t, int64_t per_row) const {
-        return static_cast<T *>(p) + (t * s.batch + first) * per_row;
-    }
+    T *out(void *p, int64_t t, int64_t per_row) const { return static_cast<T *>(p) + (t * s.batch + first) * per_row; }
     bool valid(int64_t t, int64_t r) const { return !s.lengths || t < s.lengths[first + r]; }
     int64_t time_of(int64_t step) const { return s.reverse ? s.time - 1 - step : step; }
 
@@ -124,7 +122,8 @@ template <class T> class TimeLoop {
             if (all_go_on(t)) {
                 take_back(step, k, keeps_output() ? out(s.state_history, t, width) : cell_output);
                 for (int64_t r = 0; s.d_wx && r < rows; r++)
-                    memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
+                    memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd,
+                           sizeof(T) * row_gates);
                 sums.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
             } else {
                 backward_some(step, k, sums);
@@ -245,7 +244,7 @@ template <class T> class TimeLoop {
                 const int64_t at = r * width + i;
                 if (s.states == 2)
                     n.put(output + at, n.get(step.gates + r * row_gates + 3 * width + i) *
-                                          hyperbolic_tangent<T>(n.get(step.c + at)));
+                                           hyperbolic_tangent<T>(n.get(step.c + at)));
                 Vec<T> d = n.get(step.d_h + at);
                 add_to<T>(d_leak + i, n, d * (n.get(step.h_before + at) - n.get(output + at)));
                 n.put(d_cell_output + at, d - d * n.get(leak + i));

@@ -13,7 +13,7 @@ template <class T> struct Recurrence {
     int count;
     const T *mask;  // (rows, width) or null
     int64_t rows, width;
-    T *masked;   // (rows, width)
+    T *masked;         // (rows, width)
     Arena<T> scratch;  // for the terms
     int gates;
     T *kept[SLIMRNN_MOST_TERMS];  // per term: what the way back leaves for the gradients, see Term

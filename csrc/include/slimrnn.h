@@ -57,24 +57,24 @@ typedef struct {
 
 typedef struct {
     int32_t dtype, cell, is_complex, gates, states, reverse, threads, term_count;
-    int32_t phases;          /* step k of the loop takes the terms and the own parameters of phase k mod phases */
-    int32_t leaky;           /* h = a h_before + (1 - a) cell(...), with a as the last row of own */
-    int32_t own_rows;        /* rows of own, the leak's included */
+    int32_t phases;   /* step k of the loop takes the terms and the own parameters of phase k mod phases */
+    int32_t leaky;    /* h = a h_before + (1 - a) cell(...), with a as the last row of own */
+    int32_t own_rows; /* rows of own, the leak's included */
     int64_t time, batch, width, input_size;
     const slimrnn_term *terms; /* term_count / phases for each phase */
-    const void *x;           /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
-    const void *u;           /* (gates, width, input_size) or null; one phase only */
-    const void *bias;        /* (gates, width) or null; goes with u */
-    const void *state;       /* (states, batch, width) */
-    const void *own;         /* (phases, own_rows, width) or null: modReLU 1 row, the bias; LSTM 3, peepholes, or none;
+    const void *x;          /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
+    const void *u;          /* (gates, width, input_size) or null; one phase only */
+    const void *bias;       /* (gates, width) or null; goes with u */
+    const void *state;      /* (states, batch, width) */
+    const void *own;        /* (phases, own_rows, width) or null: modReLU 1 row, the bias; LSTM 3, peepholes, or none;
                                 GRU_AFTER 1, the recurrent bias, or none; then the leak's */
-    const void *mask;        /* (batch, width) or null: factors on h before every product */
-    const int64_t *lengths;  /* (batch) or null */
-    void *out;               /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
-    void *gate_history;      /* LSTM, GRU: (time, batch, gates, width) or null: keep none; the other cells need none */
-    void *state_history;     /* (time, batch, width) or null: keep none. LSTM: c, together with gate_history; leaky
+    const void *mask;       /* (batch, width) or null: factors on h before every product */
+    const int64_t *lengths; /* (batch) or null */
+    void *out;              /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
+    void *gate_history;     /* LSTM, GRU: (time, batch, gates, width) or null: keep none; the other cells need none */
+    void *state_history;    /* (time, batch, width) or null: keep none. LSTM: c, together with gate_history; leaky
                                 cells but the LSTM: what the cell gave; the others need none */
-    void *last;              /* (states, batch, width) */
+    void *last;             /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_state;              /* backward: gradients going out, and */
     void *d_wx;                 /* (time, batch, gates, width) of U x + b, or null */
@@ -110,8 +110,8 @@ SLIMRNN_API int32_t slimrnn_open(const slimrnn_scan *scan, void **handle);
 SLIMRNN_API void slimrnn_close(void *handle);
 /* (batch, input_size) and the states (batch, width) before -> the states after and the output (batch, width); c and
  * c_after are null but for the LSTM. */
-SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c, void *h_after,
-                                 void *c_after, void *out);
+SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c,
+                                 void *h_after, void *c_after, void *out);
 
 /* A number that tells whether memory still holds what it held: of `count` pieces of so many bytes each. */
 SLIMRNN_API uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t count);

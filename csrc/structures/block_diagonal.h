@@ -30,7 +30,8 @@ template <class T> struct BlockDiagonal : Term<T> {
     // Blocks no wider than a vector: two gates share a panel, since they see the same x.
     bool narrow() const { return block <= lanes<T>; }
     bool paired(int gate) const { return narrow() && (gate ^ 1) < gates; }  // an even gate with the next
-    Packed<T> forth(int gate, int b) const {  // x -> y of one gate, or of an even gate and the next where they are paired
+    Packed<T> forth(int gate,
+                    int b) const {  // x -> y of one gate, or of an even gate and the next where they are paired
         const int64_t one = Packed<T>{block, block, nullptr}.size();
         Packed<T> p{block, paired(gate) ? panel<T> : block, nullptr};
         p.data = memory + (int64_t(b) * gates + gate) * one;
@@ -62,7 +63,8 @@ template <class T> struct BlockDiagonal : Term<T> {
     }
     int64_t scratch_size(int64_t) const override { return 0; }
 
-    void matvec(Arena<T>, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
+    void matvec(Arena<T>, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+                int last) const override {
         const int64_t width = block * blocks;
         for (int b = 0; b < blocks; b++)
             for (int g = first, taken; g < last; g += taken) {

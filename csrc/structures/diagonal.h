@@ -47,18 +47,21 @@ template <class T> struct Diagonal : Term<T> {
                 n.put(y + r * ldy + i, sum);
             });
     }
-    void matvec(Arena<T>, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first, int last) const override {
+    void matvec(Arena<T>, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+                int last) const override {
         for (int g = first; g < last; g++)
             apply<false>(rows, x, ldx, y + (g - first) * width, ldy, memory + 2 * g * width);
     }
-    void rmatvec(Arena<T>, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *, int64_t) const override {
+    void rmatvec(Arena<T>, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
+                 int64_t) const override {
         for (int g = first; g < last; g++)
             apply<true>(rows, y + (g - first) * width, ldy, x, ldx, memory + 2 * g * width);
     }
 
     // y conj(x): lanes hold y x, and y times swapped x
     int64_t gradient_size() const override { return 2 * gates * width; }
-    void gradient(Arena<T>, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *, int64_t, T *sums) const override {
+    void gradient(Arena<T>, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+                  const T *, int64_t, T *sums) const override {
         for (int64_t r = 0; r < rows; r++)
             for (int g = first; g < last; g++) {
                 const T *row = y + r * ldy + (g - first) * width;

@@ -9,10 +9,10 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 template <class T, int W> struct GroupTypes;
-#define SLIMRNN_GROUP(T, I, W)                                          \
-    template <> struct GroupTypes<T, W> {                               \
-        typedef T V __attribute__((vector_size(W * sizeof(T))));        \
-        typedef I Order __attribute__((vector_size(W * sizeof(T))));    \
+#define SLIMRNN_GROUP(T, I, W)                                                                                         \
+    template <> struct GroupTypes<T, W> {                                                                              \
+        typedef T V __attribute__((vector_size(W * sizeof(T))));                                                       \
+        typedef I Order __attribute__((vector_size(W * sizeof(T))));                                                   \
     };
 SLIMRNN_GROUP(float, int32_t, 4)
 SLIMRNN_GROUP(float, int32_t, 8)

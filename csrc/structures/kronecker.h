@@ -8,7 +8,7 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 template <class T> struct Kronecker : Term<T> {
-    static constexpr int most = 64;  // factors
+    static constexpr int most = 64;         // factors
     static constexpr int64_t together = 4;  // rows whose gradients are summed in one product
 
     static constexpr const char *name = "kronecker";
@@ -25,11 +25,11 @@ template <class T> struct Kronecker : Term<T> {
     static Term<T> *make(const Operands &o);  // see kronecker_pairs.h
 
     struct Group {
-        int first = 0, last = 0;     // factors first ... last-1
-        int64_t p = 1, q = 1;        // size of the merged factor
-        int64_t left = 1, right = 1; // (left, q, right) -> (left, p, right) in numbers of the field
-        int64_t forth = 0, back = 0; // where its matrices lie in a gate's packed memory
-        int64_t sums = 0;            // where its gradient lies in a gate's sums
+        int first = 0, last = 0;      // factors first ... last-1
+        int64_t p = 1, q = 1;         // size of the merged factor
+        int64_t left = 1, right = 1;  // (left, q, right) -> (left, p, right) in numbers of the field
+        int64_t forth = 0, back = 0;  // where its matrices lie in a gate's packed memory
+        int64_t sums = 0;             // where its gradient lies in a gate's sums
     };
 
     int gates, factors, group_count = 0;
@@ -131,9 +131,7 @@ template <class T> struct Kronecker : Term<T> {
             }
     }
     T *factor(int gate, int64_t at) const { return memory + gate * packed_per_gate + at; }
-    Packed<T> forth(int gate) const {
-        return {group[0].q * field, group[0].p * field, factor(gate, group[0].forth)};
-    }
+    Packed<T> forth(int gate) const { return {group[0].q * field, group[0].p * field, factor(gate, group[0].forth)}; }
     Packed<T> back(int gate) const { return {group[0].p * field, group[0].q * field, factor(gate, group[0].back)}; }
 
     int64_t scratch_size(int64_t) const override { return (group_count + 2) * (together * largest + panel<T>); }
@@ -195,8 +193,8 @@ template <class T> struct Kronecker : Term<T> {
                 }
             }
     }
-    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
-                 int last, T *, int64_t) const override {
+    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
+                 int64_t) const override {
         T *buffer[2] = {scratch.take(largest), scratch.take(largest)};
         const Group &g0 = group[0];
         for (int64_t r = 0; r < rows; r++)
@@ -215,7 +213,8 @@ template <class T> struct Kronecker : Term<T> {
 
     int64_t gradient_size() const override { return gates * sums_per_gate; }
 
-    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last, const T *, int64_t, T *sums) const override {
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+                  const T *, int64_t, T *sums) const override {
         for (int64_t r = 0; r < rows; r += together) {
             const int64_t count = std::min(together, rows - r);
             for (int gate = first; gate < last; gate++)
@@ -223,7 +222,8 @@ template <class T> struct Kronecker : Term<T> {
                          sums + gate * sums_per_gate);
         }
     }
-    void few_rows(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int gate, T *sums) const {
+    void few_rows(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int gate,
+                  T *sums) const {
         // Inputs of every stage; the first one is copied, since the product below reads whole vectors past a row's end.
         T *inputs[most + 1];
         for (int k = 0; k < group_count; k++) inputs[k] = scratch.take(together * largest + panel<T>);

@@ -13,7 +13,11 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
     using Base::gates;
     using Base::width;
     static constexpr int L = lanes<T>;
-    static constexpr int inside = L / FIELD == 16 ? 4 : L / FIELD == 8 ? 3 : L / FIELD == 4 ? 2 : L / FIELD == 2 ? 1 : 0;
+    static constexpr int inside = L / FIELD == 16  ? 4
+                                  : L / FIELD == 8 ? 3
+                                  : L / FIELD == 4 ? 2
+                                  : L / FIELD == 2 ? 1
+                                                   : 0;
     static constexpr int at_once = SLIMRNN_BYTES == 64 ? 3 : 2;  // digits whose vectors fit into the registers
 
     bool fast_gradient = false;
@@ -181,8 +185,8 @@ template <class T, int FIELD> struct KroneckerPairs : Kronecker<T> {
                 product<true>(gate, false, x + r * ldx, buffer, y + r * ldy + (gate - first) * width);
     }
     int64_t kept_size() const override { return width; }
-    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
-                 int64_t ldk) const override {
+    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last,
+                 T *kept, int64_t ldk) const override {
         T *buffer = scratch.take(width);
         for (int64_t r = 0; r < rows; r++)
             for (int gate = first; gate < last; gate++) {

@@ -78,8 +78,8 @@ template <class T> struct LowRank : Term<T> {
         for (int g = first; g < last; g++) {
             const int leader = tied ? 0 : g / 2 * 2;
             if (g == first || (!tied && g == leader)) go_down(low, rows, x, ldx, leader);
-            multiply(rows, low + (tied ? 0 : g - leader) * rank, down[leader].columns, up[g],
-                     y + (g - first) * width, ldy);
+            multiply(rows, low + (tied ? 0 : g - leader) * rank, down[leader].columns, up[g], y + (g - first) * width,
+                     ldy);
         }
     }
     void rmatvec(Arena<T>, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *kept,
@@ -104,7 +104,8 @@ template <class T> struct LowRank : Term<T> {
             correlate(rows, rank, width, low + (tied ? 0 : g - leader) * rank, down[leader].columns,
                       y + (g - first) * width, ldy, sums + g * each, width);  // L's transposed: no column idle
             if (!tied || g == first)
-                correlate(rows, rank, width, kept + g * rank, ldk, x, ldx, sums + (gates + (tied ? 0 : g)) * each, width);
+                correlate(rows, rank, width, kept + g * rank, ldk, x, ldx, sums + (gates + (tied ? 0 : g)) * each,
+                          width);
         }
     }
     void deliver(const T *sums, int first, int last) const override {

@@ -181,8 +181,8 @@ template <class T> struct UnitaryProduct : Term<T> {
     // −2 Σ (conj(vᴴa) b + conj(vᴴb) a), a before and b after it on the way there and back: images of the sums of y and of x
     // with the rows' numbers, so that these sums, (4, width) each, are taken.
     int64_t gradient_size() const override { return 14 * width; }
-    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int, int, const T *kept,
-                  int64_t ldk, T *sums) const override {
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int, int,
+                  const T *kept, int64_t ldk, T *sums) const override {
         T *memory = scratch.take(buffers(widest<T>)), *seen = scratch.take(widest<T> * seen_size());
         const int64_t lds = seen_size();
         groups<T>(rows, [&](auto W, int64_t at, int count) {
