@@ -16,7 +16,7 @@ from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
 from slimrnn.tasks import config_from_dict, load_run
 from slimrnn.training.config import Config
-from slimrnn.training.reading import reader
+from slimrnn.training.nets import reader
 from slimrnn.training.task import Batch
 
 if TYPE_CHECKING:

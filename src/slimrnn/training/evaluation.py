@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from slimrnn.training.batches import as_dtype
 from slimrnn.training.config import Config
+from slimrnn.training.launch import ALONE, Place
 from slimrnn.training.task import Batch, Indices, Outcome, Task
 
 LARGEST = 2**25  # numbers that the layers' outputs and inner states may have at a time
@@ -18,16 +20,16 @@ FEW = 64  # with less, long sequences are rather cut, where truncated backpropag
 
 
 class EvaluationBatches:
-    """`size` sequences of a split in large batches; process `rank` of `world` has every world-th.
+    """`size` sequences of a split in large batches; each process has its part of them.
 
     Of a set that has more they are evenly spread, since files are often sorted. Those of similar length go together. A
     batch of very long sequences comes in pieces, which go on from each other."""
 
-    def __init__(self, config: Config, split: str, size: int, rank: int = 0, world: int = 1) -> None:
+    def __init__(self, config: Config, split: str, size: int, place: Place = ALONE) -> None:
         self.samples = config.task.samples(split, config.seed)
         there_are = size if self.samples.size is None else self.samples.size
         size = min(size, there_are)
-        indices = np.arange(rank, size, world, dtype=np.int64) * there_are // max(1, size)
+        indices = np.arange(place.rank, size, place.world, dtype=np.int64) * there_are // max(1, size)
         steps = self._steps(indices)
         longest_first = np.argsort(-steps, kind="stable")
         self.batches = list(_cut(indices[longest_first], steps[longest_first], config))
@@ -61,12 +63,32 @@ def _cut(indices: Indices, steps: Indices, config: Config) -> Iterator[tuple[Ind
         start += count
 
 
+def final_sizes(config: Config) -> dict[str, int]:
+    """Sequences of each set in the evaluation that ends a run."""
+    tests = {split: config.test_size or size for split, size in config.task.test_sets.items()}
+    present = {split: config.task.samples(split, config.seed).size for split in ("valid", *tests)}
+    wanted = {"valid": config.valid_size, **tests}
+    return {split: min(size, present[split] or size) for split, size in wanted.items()}
+
+
+def evaluated_sizes(config: Config) -> dict[str, int]:
+    """Sequences of each set in the evaluations on the way."""
+    return {split: min(size, config.valid_size) for split, size in final_sizes(config).items()}
+
+
 class Totals:
     """Sums of scores, and rows kept, over batches; over processes when read."""
 
     def __init__(self) -> None:
         self.sums: dict[str, list[float]] = {}
         self.kept: dict[str, list[Tensor]] = {}
+        self.state: Any = None  # after the last batch, for one that goes on from there
+
+    @torch.no_grad()
+    def score(self, model: nn.Module, task: Task, batch: Batch) -> None:
+        """Run a net on a batch and add what comes of it."""
+        outcome, self.state = task.run(model, batch, None if batch.first else self.state)
+        self.add(outcome)
 
     def add(self, outcome: Outcome) -> None:
         for name, (total, weight) in outcome.scores.items():
@@ -76,7 +98,7 @@ class Totals:
         for name, rows in outcome.kept.items():
             self.kept.setdefault(name, []).append(rows.cpu())
 
-    def scores(self, task: Task, device: torch.device, world: int = 1) -> dict[str, float]:
+    def means(self, task: Task, device: torch.device, world: int = 1) -> dict[str, float]:
         """All scores of the task, over `world` processes, which must all ask."""
         sums = torch.tensor(list(self.sums.values()), dtype=torch.float64, device=device)
         kept = {name: torch.cat(rows) for name, rows in self.kept.items()}
@@ -89,15 +111,11 @@ class Totals:
         return means | (task.pooled(kept) if kept else {}) | task.derived(means)
 
 
-@torch.no_grad()
 def measure(model: nn.Module, task: Task, batches: Iterable[Batch], world: int = 1) -> dict[str, float]:
     """The task's scores of a net, over the batches of `world` processes."""
-    some, training, state = next(model.parameters()), model.training, None
-    totals = Totals()
+    some, training, totals = next(model.parameters()), model.training, Totals()
     model.eval()
     for batch in batches:
-        batch = as_dtype(batch, some.dtype).to(some.device)
-        outcome, state = task.run(model, batch, None if batch.first else state)
-        totals.add(outcome)
+        totals.score(model, task, as_dtype(batch, some.dtype).to(some.device))
     model.train(training)
-    return totals.scores(task, some.device, world)
+    return totals.means(task, some.device, world)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -24,13 +25,45 @@ class Place:
 
     rank: int = 0
     world: int = 1
-    local_world: int = 1  # on this machine
+    local_rank: int = 0  # on this machine
+    local_world: int = 1
+
+
+ALONE = Place()
 
 
 def my_place() -> Place:
     """As torchrun, or `launch`, says in the environment."""
-    world = int(os.environ.get("WORLD_SIZE", 1))
-    return Place(int(os.environ.get("RANK", 0)), world, int(os.environ.get("LOCAL_WORLD_SIZE", world)))
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    return Place(rank, world, int(os.environ.get("LOCAL_RANK", rank)), int(os.environ.get("LOCAL_WORLD_SIZE", world)))
+
+
+@contextlib.contextmanager
+def joined(place: Place) -> Iterator[torch.device]:
+    """Meet the other processes, and leave together; gives the device to train on, a GPU if each can have one."""
+    has_gpu = torch.cuda.device_count() >= place.local_world
+    device = torch.device("cuda", place.local_rank) if has_gpu else torch.device("cpu")
+    if place.world == 1:
+        yield device
+        return
+    torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
+    yield device
+    torch.distributed.barrier()  # so that none leaves while another still listens
+    torch.distributed.destroy_process_group()
+
+
+def is_lost_process(error: Exception) -> bool:
+    """Whether another process ended, or its machine did; gloo has no class for that."""
+    return isinstance(error, torch.distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+
+
+def from_first(value: Any, place: Place) -> Any:
+    """What the first process has; every process must ask."""
+    if place.world == 1:
+        return value
+    shared = [value]
+    torch.distributed.broadcast_object_list(shared)
+    return shared[0]
 
 
 def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:
