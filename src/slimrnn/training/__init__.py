@@ -8,6 +8,7 @@ from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.errors import (
     CheckpointError,
     ConfigError,
+    LostProcess,
     RunDirectoryError,
     TrainingDiverged,
     TrainingError,
@@ -27,6 +28,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Indices",
+    "LostProcess",
     "MemoryLog",
     "ModelConfig",
     "OptimConfig",
@@ -59,7 +61,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """What needs Lightning, which takes seconds to import, is imported when it is asked for."""
+    """What needs Lightning or safetensors, which the core does without, is imported when it is asked for."""
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

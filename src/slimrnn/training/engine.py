@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -56,16 +57,16 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
         _settings(config),
         locked(config.out) if is_first and config.out else contextlib.nullcontext(),
         joined(place) as device,
-        Interrupts() as interrupts,
     ):
         net = (net_to_train(config) if model is None else model).to(device)
         learner = Learner(config, net, progress.say, place)
         if place.world > 1:
             learner.objective = DistributedDataParallel(learner.objective)
-        loop = Loop(config, learner, progress, interrupts, job.budget, job.callbacks)
-        _prepare(job, loop)
-        with _noting_failures(loop):
-            loop.run()
+        with Interrupts() as interrupts:
+            loop = Loop(config, learner, progress, interrupts, job.budget, job.callbacks)
+            _prepare(job, loop)
+            with _noting_failures(loop):
+                loop.run()
         result: Result = from_first(_finish(loop) if is_first else None, place)
     return result
 
@@ -128,8 +129,8 @@ def _told(error: Exception, loop: Loop) -> Exception:
     if isinstance(error, RunDirectoryError):
         return RunDirectoryError(f"{error}{how}")
     if is_lost_process(error):
-        world, first_line = loop.place.world, str(error).splitlines()[0]
-        return LostProcess(f"expected {world} processes to train together, lost contact with one: {first_line}{how}")
+        others, reason = loop.place.world - 1, re.sub(r"^\[[^]]*\] ", "", str(error)).split(". ")[0]
+        return LostProcess(f"lost contact with one of the {others} other processes, which may say why: {reason}{how}")
     if is_out_of_memory(error):
         return TrainingError(f"expected a run that fits into the memory, got: {error}")
     return error

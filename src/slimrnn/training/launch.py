@@ -43,6 +43,8 @@ def joined(place: Place) -> Iterator[torch.device]:
     """Meet the other processes, and leave together; gives the device to train on, a GPU if each can have one."""
     has_gpu = torch.cuda.device_count() >= place.local_world
     device = torch.device("cuda", place.local_rank) if has_gpu else torch.device("cpu")
+    if has_gpu:
+        torch.cuda.set_device(device)  # the one that nccl takes
     if place.world == 1:
         yield device
         return
@@ -74,7 +76,7 @@ def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int
         "WORLD_SIZE": devices,
         "LOCAL_WORLD_SIZE": devices,
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": _free_port(),
+        "MASTER_PORT": free_port(),
     }
     threads = max(1, torch.get_num_threads() // devices)
     processes = [
@@ -146,7 +148,8 @@ def _terminate(processes: Sequence[BaseProcess]) -> None:
             process.terminate()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from slimrnn.training.checks import build_model
+from slimrnn.training.checks import build_model, check
 from slimrnn.training.config import Config
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import ALONE, Place
@@ -25,7 +25,8 @@ TINY = 1e-30
 
 
 def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
-    """The task's net, or one of one's own, with the parameters frozen that the settings freeze."""
+    """The task's net, or `model`, with the parameters frozen that the settings freeze; bad settings are refused."""
+    check(config)
     model = build_model(config) if model is None else model.to(getattr(torch, config.dtype))
     if config.optim.recurrent_rate == 0:
         freeze_recurrent_(model)

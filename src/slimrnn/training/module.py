@@ -11,7 +11,6 @@ from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor, nn
 
 from slimrnn.training.batches import Batches, on_device
-from slimrnn.training.checks import check
 from slimrnn.training.config import Config
 from slimrnn.training.evaluation import EvaluationBatches, Totals
 from slimrnn.training.launch import Place
@@ -29,7 +28,6 @@ class SequenceModule(LightningModule):
 
     def __init__(self, config: Config, model: nn.Module | None = None) -> None:
         super().__init__()
-        check(config)
         self.config, self.model = config, net_to_train(config, model)
         self.say: Callable[[str], Any] = rank_zero_warn
         self._checkpoint: dict[str, Any] | None = None  # what is ours in the one that the Trainer goes on from

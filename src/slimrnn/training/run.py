@@ -33,7 +33,6 @@ def train(
 
     `command` is recorded as what started the run; `budget` ends it cleanly, to be resumed, after so many seconds;
     `callbacks`, such as MemoryLog, look at the net after every update."""
-    check(config)
     _check_processes(config)
     model, directory = net_to_train(config), config.out
     if my_place().rank == 0:  # the others write nothing
