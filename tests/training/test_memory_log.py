@@ -13,7 +13,7 @@ import pytest
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
 
 from slimrnn.tasks import AddingTask, ReverseTask
 from slimrnn.training import Config, MemoryLog, ModelConfig, SequenceModule, train

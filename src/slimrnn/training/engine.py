@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,7 @@ from slimrnn.training.errors import (
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
 from slimrnn.training.files import remove_leftovers, write_tensors, writing
 from slimrnn.training.interrupts import Interrupts
-from slimrnn.training.launch import from_first, is_lost_process, joined, my_place
+from slimrnn.training.launch import from_first, joined, my_place, telling_of_lost_processes
 from slimrnn.training.learner import Learner, net_to_train
 from slimrnn.training.locking import locked
 from slimrnn.training.loop import Callback, Loop
@@ -65,7 +64,7 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
         with Interrupts() as interrupts:
             loop = Loop(config, learner, progress, interrupts, job.budget, job.callbacks)
             _prepare(job, loop)
-            with _noting_failures(loop):
+            with _noting_failures(loop), telling_of_lost_processes(place):
                 loop.run()
         result: Result = from_first(_finish(loop) if is_first else None, place)
     return result
@@ -126,11 +125,8 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
 
 def _told(error: Exception, loop: Loop) -> Exception:
     how = "" if loop.config.out is None else f"; to go on when that is mended: slimrnn resume {loop.config.out}"
-    if isinstance(error, RunDirectoryError):
-        return RunDirectoryError(f"{error}{how}")
-    if is_lost_process(error):
-        others, reason = loop.place.world - 1, re.sub(r"^\[[^]]*\] ", "", str(error)).split(". ")[0]
-        return LostProcess(f"lost contact with one of the {others} other processes, which may say why: {reason}{how}")
+    if isinstance(error, RunDirectoryError | LostProcess):
+        return type(error)(f"{error}{how}")
     if is_out_of_memory(error):
         return TrainingError(f"expected a run that fits into the memory, got: {error}")
     return error

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from slimrnn.training.batches import as_dtype
 from slimrnn.training.config import Config
-from slimrnn.training.launch import ALONE, Place
 from slimrnn.training.task import Batch, Indices, Outcome, Task
 
 LARGEST = 2**25  # numbers that the layers' outputs and inner states may have at a time
@@ -20,16 +19,16 @@ FEW = 64  # with less, long sequences are rather cut, where truncated backpropag
 
 
 class EvaluationBatches:
-    """`size` sequences of a split in large batches; each process has its part of them.
+    """`size` sequences of a split in large batches; process `rank` of `world` has every world-th.
 
     Of a set that has more they are evenly spread, since files are often sorted. Those of similar length go together. A
     batch of very long sequences comes in pieces, which go on from each other."""
 
-    def __init__(self, config: Config, split: str, size: int, place: Place = ALONE) -> None:
+    def __init__(self, config: Config, split: str, size: int, rank: int = 0, world: int = 1) -> None:
         self.samples = config.task.samples(split, config.seed)
         there_are = size if self.samples.size is None else self.samples.size
         size = min(size, there_are)
-        indices = np.arange(place.rank, size, place.world, dtype=np.int64) * there_are // max(1, size)
+        indices = np.arange(rank, size, world, dtype=np.int64) * there_are // max(1, size)
         steps = self._steps(indices)
         longest_first = np.argsort(-steps, kind="stable")
         self.batches = list(_cut(indices[longest_first], steps[longest_first], config))
@@ -85,7 +84,7 @@ class Totals:
         self.state: Any = None  # after the last batch, for one that goes on from there
 
     @torch.no_grad()
-    def score(self, model: nn.Module, task: Task, batch: Batch) -> None:
+    def add_batch(self, model: nn.Module, task: Task, batch: Batch) -> None:
         """Run a net on a batch and add what comes of it."""
         outcome, self.state = task.run(model, batch, None if batch.first else self.state)
         self.add(outcome)
@@ -98,7 +97,7 @@ class Totals:
         for name, rows in outcome.kept.items():
             self.kept.setdefault(name, []).append(rows.cpu())
 
-    def means(self, task: Task, device: torch.device, world: int = 1) -> dict[str, float]:
+    def scores(self, task: Task, device: torch.device, world: int = 1) -> dict[str, float]:
         """All scores of the task, over `world` processes, which must all ask."""
         sums = torch.tensor(list(self.sums.values()), dtype=torch.float64, device=device)
         kept = {name: torch.cat(rows) for name, rows in self.kept.items()}
@@ -116,6 +115,6 @@ def measure(model: nn.Module, task: Task, batches: Iterable[Batch], world: int =
     some, training, totals = next(model.parameters()), model.training, Totals()
     model.eval()
     for batch in batches:
-        totals.score(model, task, as_dtype(batch, some.dtype).to(some.device))
+        totals.add_batch(model, task, as_dtype(batch, some.dtype).to(some.device))
     model.train(training)
-    return totals.means(task, some.device, world)
+    return totals.scores(task, some.device, world)

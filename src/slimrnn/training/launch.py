@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 
 import torch
 
-from slimrnn.training.errors import TrainingError
+from slimrnn.training.errors import LostProcess, TrainingError
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,25 @@ def joined(place: Place) -> Iterator[torch.device]:
     if place.world == 1:
         yield device
         return
-    torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
-    yield device
-    torch.distributed.barrier()  # so that none leaves while another still listens
-    torch.distributed.destroy_process_group()
+    with telling_of_lost_processes(place):
+        torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
+        yield device
+        torch.distributed.barrier()  # so that none leaves while another still listens
+        torch.distributed.destroy_process_group()
 
 
-def is_lost_process(error: Exception) -> bool:
-    """Whether another process ended, or its machine did; gloo has no class for that."""
-    return isinstance(error, torch.distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+@contextlib.contextmanager
+def telling_of_lost_processes(place: Place) -> Iterator[None]:
+    """LostProcess if another one ended, or its machine did."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.distributed.DistError) and "gloo" not in str(error):  # which has no class for it
+            raise
+        reason = re.sub(r"^\[[^]]*\] ", "", str(error)).split(". ")[0]
+        raise LostProcess(
+            f"lost contact with one of the {place.world - 1} other processes, which may say why: {reason}"
+        ) from None
 
 
 def from_first(value: Any, place: Place) -> Any:

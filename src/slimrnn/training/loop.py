@@ -55,7 +55,8 @@ class Loop:
         self.device = next(learner.model.parameters()).device
         self.batches = Batches.of_run(config, self.place)
         self.sets = {
-            split: EvaluationBatches(config, split, size, self.place) for split, size in evaluated_sizes(config).items()
+            split: EvaluationBatches(config, split, size, self.place.rank, self.place.world)
+            for split, size in evaluated_sizes(config).items()
         }
         self.dropout_key = random.key(config.seed, "dropout", self.place.rank)
         self.directory: Path | None = None

@@ -49,7 +49,7 @@ class SequenceModule(LightningModule):
         return Batches.of_run(self.config, self.place)
 
     def val_dataloader(self) -> EvaluationBatches:
-        return EvaluationBatches(self.config, "valid", self.config.valid_size, self.place)
+        return EvaluationBatches(self.config, "valid", self.config.valid_size, self.place.rank, self.place.world)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return on_device(batch, self.config, device)
@@ -75,10 +75,10 @@ class SequenceModule(LightningModule):
         self.learner.update += 1
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        self._validation.score(self.model, self.config.task, batch)
+        self._validation.add_batch(self.model, self.config.task, batch)
 
     def on_validation_epoch_end(self) -> None:
-        scores = self._validation.means(self.config.task, self.device, self.place.world)
+        scores = self._validation.scores(self.config.task, self.device, self.place.world)
         self._validation = Totals()
         self.log_dict({f"valid/{name}": value for name, value in scores.items()}, sync_dist=True)
         if self.trainer.state.fn == "fit" and not self.trainer.sanity_checking:
