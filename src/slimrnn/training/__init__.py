@@ -16,6 +16,7 @@ from slimrnn.training.errors import (
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 if TYPE_CHECKING:
+    from slimrnn.training.loop import Callback
     from slimrnn.training.memory_log import MemoryLog
     from slimrnn.training.model import SequenceModel
     from slimrnn.training.module import SequenceModule
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "Callback",
     "CheckpointError",
     "Config",
     "ConfigError",
@@ -49,6 +51,7 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "Callback": "loop",
     "MemoryLog": "memory_log",
     "SequenceModel": "model",
     "SequenceModule": "module",
