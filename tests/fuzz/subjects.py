@@ -32,7 +32,7 @@ from slimrnn.data.unpack import unpack
 from slimrnn.data.youtube8m import parser
 from slimrnn.tasks import AddingTask, config_from_dict, config_to_dict
 from slimrnn.training import Config, ModelConfig, Run
-from slimrnn.training.checkpoints import SafetensorsIO, newest_checkpoint
+from slimrnn.training.checkpoints import newest_checkpoint, read_checkpoint
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.curve import Curve, read_curve
 from slimrnn.training.files import VERSION, checksum
@@ -99,7 +99,7 @@ def _weights() -> bytes:
 def _checkpoint() -> bytes:
     names = sorted(build_model(CONFIG).state_dict())
     state = ["dict", [[name, ["tensor", name]] for name in names]]
-    entries = [["global_step", 7], ["state_dict", state], ["rates", ["list", [0.1, ["tuple", [1, None]]]]]]
+    entries = [["update", 7], ["model", state], ["rates", ["list", [0.1, ["tuple", [1, None]]]]]]
     return _tensors("checkpoint", {"run": "", "checkpoint": ["dict", entries]})
 
 
@@ -117,7 +117,7 @@ def _data_of(content: bytes) -> bytes:
 
 def _read_checkpoint(path: Path) -> None:
     newest_checkpoint(path.parent, "", lambda _: None)
-    SafetensorsIO("").load_checkpoint(path)
+    read_checkpoint(path, "")
 
 
 def _idx() -> bytes:

@@ -115,14 +115,14 @@ def test_weights_with_a_right_checksum_and_wrong_metadata_are_refused(
 BAD_STATES = {
     "no entries": "7",
     "no state": '{"run": ""}',
-    "unknown kind": '{"run": "", "checkpoint": ["dict", [["global_step", ["what", 1]]]]}',
+    "unknown kind": '{"run": "", "checkpoint": ["dict", [["update", ["what", 1]]]]}',
     "no pairs": '{"run": "", "checkpoint": ["dict", [1]]}',
     "no tag": '{"run": "", "checkpoint": [[], 1]}',
-    "unknown tensor": '{"run": "", "checkpoint": ["dict", [["a", ["tensor", "x"]], ["global_step", 1]]]}',
-    "real": '{"run": "", "checkpoint": ["dict", [["a", ["complex", "readout.bias"]], ["global_step", 1]]]}',
+    "unknown tensor": '{"run": "", "checkpoint": ["dict", [["a", ["tensor", "x"]], ["update", 1]]]}',
+    "real": '{"run": "", "checkpoint": ["dict", [["a", ["complex", "readout.bias"]], ["update", 1]]]}',
     "unhashable": '{"run": "", "checkpoint": ["dict", [[[1], 1]]]}',
     "no update": '{"run": "", "checkpoint": ["dict", []]}',
-    "update -1": '{"run": "", "checkpoint": ["dict", [["global_step", -1]]]}',
+    "update -1": '{"run": "", "checkpoint": ["dict", [["update", -1]]]}',
     "nested": '{"run": "", "checkpoint": ' + '["list", [' * 400 + "]]" * 400 + "}",
 }
 

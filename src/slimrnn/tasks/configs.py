@@ -107,7 +107,8 @@ def _read_scalar(kind: type[Any], value: object, where: str) -> Any:
     if kind is float and isinstance(value, str):
         value = _number(value)
     if isinstance(value, _ACCEPTED.get(kind, kind)) and (kind is bool) == isinstance(value, bool):
-        _check_text(value, where)
+        if issubclass(kind, Path):
+            _check_path(str(value), where)
         try:
             return kind(value)
         except OverflowError:
@@ -115,15 +116,14 @@ def _read_scalar(kind: type[Any], value: object, where: str) -> Any:
     raise ConfigError(f"expected {where} to be {_IN_WORDS.get(kind, kind.__name__)}, got {shown(value)}")
 
 
-def _check_text(value: object, where: str) -> None:
+def _check_path(value: str, where: str) -> None:
     """Refuse what the file system does not take."""
-    if isinstance(value, str):
-        try:
-            encoded = os.fsencode(value)
-        except UnicodeEncodeError:
-            encoded = b"\0"
-        if b"\0" in encoded:
-            raise ConfigError(f"expected {where} to be a text that a file's name can be, got {shown(value)}")
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise ConfigError(f"expected {where} to be a text that a file's name can be, got {shown(value)}")
 
 
 def _number(text: str) -> float | str:

@@ -51,6 +51,12 @@ class Curve:
                 for name in self.columns[len(FIRST) :]:
                     self.board.add_scalar(name, row[name], int(row["update"]))
 
+    def log(self, update: int, numbers: Row) -> None:
+        """For TensorBoard only."""
+        if self.board is not None:
+            for name, number in numbers.items():
+                self.board.add_scalar(name, number, update)
+
     def close(self) -> None:
         if self.board is not None:
             with contextlib.suppress(OSError):  # of a full disk that was reported before

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import torch
 
 from slimrnn._texts import shown, whole_number
-from slimrnn.training.errors import TrainingError
+from slimrnn.training.errors import LostProcess, TrainingError
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,18 @@ class Place:
 
     rank: int = 0
     world: int = 1
-    local_world: int = 1  # on this machine
+    local_rank: int = 0  # on this machine
+    local_world: int = 1
+
+
+ALONE = Place()
 
 
 def my_place() -> Place:
     """As torchrun, or `launch`, says in the environment."""
     world = _from_environment("WORLD_SIZE", 1)
-    return Place(_from_environment("RANK", 0), world, _from_environment("LOCAL_WORLD_SIZE", world))
+    rank = _from_environment("RANK", 0)
+    return Place(rank, world, _from_environment("LOCAL_RANK", rank), _from_environment("LOCAL_WORLD_SIZE", world))
 
 
 def _from_environment(name: str, default: int) -> int:
@@ -42,6 +49,46 @@ def _from_environment(name: str, default: int) -> int:
     return number
 
 
+@contextlib.contextmanager
+def joined(place: Place) -> Iterator[torch.device]:
+    """Meet the other processes, and leave together; gives the device to train on, a GPU if each can have one."""
+    has_gpu = torch.cuda.device_count() >= place.local_world
+    device = torch.device("cuda", place.local_rank) if has_gpu else torch.device("cpu")
+    if has_gpu:
+        torch.cuda.set_device(device)  # the one that nccl takes
+    if place.world == 1:
+        yield device
+        return
+    with telling_of_lost_processes(place):
+        torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
+        yield device
+        torch.distributed.barrier()  # so that none leaves while another still listens
+        torch.distributed.destroy_process_group()
+
+
+@contextlib.contextmanager
+def telling_of_lost_processes(place: Place) -> Iterator[None]:
+    """LostProcess if another one ended, or its machine did."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.distributed.DistError) and "gloo" not in str(error):  # which has no class for it
+            raise
+        reason = re.sub(r"^\[[^]]*\] ", "", str(error)).split(". ")[0]
+        raise LostProcess(
+            f"lost contact with one of the {place.world - 1} other processes, which may say why: {reason}"
+        ) from None
+
+
+def from_first(value: Any, place: Place) -> Any:
+    """What the first process has; every process must ask."""
+    if place.world == 1:
+        return value
+    shared = [value]
+    torch.distributed.broadcast_object_list(shared)
+    return shared[0]
+
+
 def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:
     """Call `work(*arguments)` in that many new processes, each with its place in the environment."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
@@ -50,7 +97,7 @@ def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int
         "WORLD_SIZE": devices,
         "LOCAL_WORLD_SIZE": devices,
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": _free_port(),
+        "MASTER_PORT": free_port(),
     }
     threads = max(1, torch.get_num_threads() // devices)
     processes = [
@@ -122,7 +169,8 @@ def _terminate(processes: Sequence[BaseProcess]) -> None:
             process.terminate()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
