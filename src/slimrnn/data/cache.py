@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from slimrnn._disk import whole_file
 from slimrnn.data.directory import cache_directory
-from slimrnn.data.files import checksum, whole_file
+from slimrnn.data.files import checksum
 
 Arrays = dict[str, NDArray[np.generic]]
 DIGEST = 32  # bytes

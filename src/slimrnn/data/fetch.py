@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from slimrnn._disk import lock
 from slimrnn.data.check import condition_of, problem_of
 from slimrnn.data.dataset import Dataset, Source
 from slimrnn.data.download import Report, download, is_right
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import writing
-from slimrnn.data.locking import alone_in
 from slimrnn.data.unpack import unpack
 
 Reporter = Callable[[str], Report]  # what shows the progress of a file
@@ -27,7 +27,10 @@ def fetch(dataset: Dataset, directory: Path, say: Callable[[str], object], repor
     folder = directory / dataset.folder
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(folder, say):
+        with (folder / ".lock").open("a") as file:
+            if not lock(file):
+                say(f"another process is at work in {folder}: waiting for it")
+                lock(file, wait=True)
             for source in dataset.sources:
                 if not _is_done(dataset, source, directory):
                     _bring(dataset, source, folder, reporter)

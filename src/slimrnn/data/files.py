@@ -1,35 +1,26 @@
-"""Checksums, and files that are whole or not there."""
+"""Checksums, and failures of the disk."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
 
+from slimrnn._disk import disk_errors
 from slimrnn.data.errors import DataError
 
 CHUNK = 2**20
 
 
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> AbstractContextManager[None]:
     """Failures of the disk in one line."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+    return disk_errors(DataError, "read", path)
 
 
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Failures of the disk in one line."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from None
+    return disk_errors(DataError, "write", path)
 
 
 def checksum(path: Path, kind: str) -> str:
@@ -42,19 +33,3 @@ def checksum(path: Path, kind: str) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which has its name once all is written; other processes may write it at the same time."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under another name, flushed to the disk, then renamed.
+"""The files of a run.
 
 A tensor file is a safetensors file whose metadata holds a format's name, its version, plain data and a checksum.
 No pickle is ever read or written.
@@ -6,11 +6,10 @@ No pickle is ever read or written.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from slimrnn._disk import disk_errors, whole_file
 from slimrnn._texts import shown
 from slimrnn.training.errors import CheckpointError, RunDirectoryError
 
@@ -27,22 +27,14 @@ VERSION = "1"
 _UNREADABLE = (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError)
 
 
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> AbstractContextManager[None]:
     """Failures of the disk in one line."""
-    try:
-        yield
-    except OSError as error:
-        raise RunDirectoryError(f"cannot read {path}: {error.strerror or error}") from None
+    return disk_errors(RunDirectoryError, "read", path)
 
 
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Failures of the disk in one line."""
-    try:
-        yield
-    except OSError as error:
-        raise RunDirectoryError(f"cannot write {path}: {error.strerror or error}") from None
+    return disk_errors(RunDirectoryError, "write", path)
 
 
 def read_text(path: Path) -> str:
@@ -53,23 +45,8 @@ def read_text(path: Path) -> str:
 
 def write_whole(path: Path, content: bytes) -> None:
     """All of it or nothing, even if the machine stops in between."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with writing(path):
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            directory = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+    with writing(path), whole_file(path) as file:
+        file.write(content)
 
 
 def remove_leftovers(directory: Path) -> None:

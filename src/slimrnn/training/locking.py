@@ -5,15 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
+from slimrnn._disk import lock
 from slimrnn.training.errors import RunDirectoryError
 from slimrnn.training.files import writing
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks
-    fcntl = None  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
@@ -22,7 +17,7 @@ def locked(directory: Path) -> Iterator[None]:
     with writing(directory):
         file = (directory / ".lock").open("a")
     with file:
-        if not _take(file):
+        if not lock(file):
             raise RunDirectoryError(f"{directory} is in use: another process is training it")
         yield
 
@@ -31,16 +26,6 @@ def is_locked(directory: Path) -> bool:
     """Whether another process holds the run."""
     try:
         with (directory / ".lock").open("r+") as file:
-            return not _take(file)
+            return not lock(file)
     except OSError:
         return False
-
-
-def _take(file: IO[str]) -> bool:
-    if fcntl is None:
-        return True
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike flock's, not inherited by the workers
-    except BlockingIOError:
-        return False
-    return True
