@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from slimrnn.analysis._trajectory import OURS, Layer, Lengths, evaluating
-from slimrnn.layers._inputs import check_lengths
+from slimrnn.layers.inputs import check_lengths
 from slimrnn.layers.stack import RecurrentStack
 from slimrnn.ops.reference import valid_steps
 

@@ -24,7 +24,7 @@ from slimrnn.analysis._probes import (
 from slimrnn.analysis.layers import LayerView, frozen, in_steps
 from slimrnn.analysis.reach import Reach
 from slimrnn.layers import RecurrentStack
-from slimrnn.layers._inputs import check_lengths
+from slimrnn.layers.inputs import check_lengths
 from slimrnn.layers.stack import States
 
 Run = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, tuple[Tensor, ...]]]  # states are (L, B, S)

@@ -17,8 +17,8 @@ from slimrnn._fields import field_dtype
 from slimrnn.cells import Cell, ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.base import State
 from slimrnn.layers import GRU, LSTM, RNN, OutputRecurrent, RecurrentLayer, RecurrentStack, delays
-from slimrnn.layers._inputs import check_lengths, check_state
 from slimrnn.layers.group import LayerGroup
+from slimrnn.layers.inputs import check_lengths, check_state
 from slimrnn.layers.stack import States
 from slimrnn.structures.base import Prepared, StructuredMap
 

@@ -20,7 +20,8 @@ from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
-from slimrnn.layers._inputs import (
+from slimrnn.layers.group import LayerGroup
+from slimrnn.layers.inputs import (
     check_input,
     check_lengths,
     check_options,
@@ -30,7 +31,6 @@ from slimrnn.layers._inputs import (
     nested_as,
     packed,
 )
-from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.options import DEFAULTS, check_delays, check_leak
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.streaming import current_stream, find_stream

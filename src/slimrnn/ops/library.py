@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import slimrnn
 
 ABI = 4
 STATUS = {1: "bad argument", 2: "out of memory", 3: "no thread could be started"}
@@ -56,7 +55,7 @@ def missing_reason() -> str:
 
 @cache
 def _load() -> ctypes.CDLL | str:
-    places = [Path(folder) for folder in slimrnn.__path__]
+    places = [Path(folder) for folder in sys.modules["slimrnn"].__path__]  # it imports us, so it is there
     override = os.environ.get("SLIMRNN_LIBRARY")  # another build, such as one with sanitizers
     files = (
         [Path(override)]
