@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from slimrnn.analysis.figures import pictures
+from slimrnn.analysis.doctor.figures import pictures
 
 SHOWN = ("reach", "spectrum")
 
