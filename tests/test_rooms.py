@@ -23,9 +23,15 @@ def room(module: str) -> str:
     return room_of(module, MODULES)
 
 
-def is_private(module: str) -> bool:
-    """To its room. What is private to the package as a whole is the foundation, for every room."""
-    return any(part.startswith("_") for part in module.split(".")[2:])
+def package_of(module: str) -> str:
+    return module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
+def may_import(importer: str, module: str) -> bool:
+    """What begins with an underscore is for the package that it is in: `slimrnn._checks` is the foundation for all."""
+    parts = module.split(".")
+    private = next((depth for depth, part in enumerate(parts) if part.startswith("_")), None)
+    return private is None or importer.split(".")[:private] == parts[:private]
 
 
 def test_every_room_has_a_level() -> None:
@@ -40,9 +46,16 @@ def test_imports_go_down() -> None:
     assert not upward, f"expected imports from lower rooms only, see LEVELS: {sorted(upward)}"
 
 
-def test_private_modules_stay_in_their_room() -> None:
-    private = {(e.importer, e.imported) for e in crossing() if is_private(e.imported)}
-    assert not private, f"expected public modules of another room, got private ones: {sorted(private)}"
+def test_private_modules_stay_in_their_package() -> None:
+    private = sorted((e.importer, e.imported) for e in IMPORTS if not may_import(e.importer, e.imported))
+    assert not private, f"expected public modules of another package, got private ones: {private}"
+
+
+def test_rooms_within_a_room_do_not_import_each_other() -> None:
+    between = {Import(package_of(e.importer), package_of(e.imported), e.at_start) for e in IMPORTS}
+    inner = {edge for edge in between if edge.importer.count(".") > 1 and edge.imported.count(".") > 1}
+    found = [sorted(cycle) for cycle in cycles(inner)]
+    assert not found, f"packages import each other: {found}"
 
 
 def test_modules_do_not_import_each_other() -> None:
