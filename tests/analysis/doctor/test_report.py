@@ -12,7 +12,7 @@ from torch import nn
 
 from slimrnn import GRU, RNN, Kronecker
 from slimrnn.analysis import Diagnosis, diagnose, html_report, save_figures, write_report
-from slimrnn.analysis.doctor.figures import pictures
+from slimrnn.analysis.doctor.figures import layer_figures
 
 GATED = ["reach", "spectrum", "gates", "forgetting", "capacity", "structure"]
 
@@ -57,15 +57,15 @@ class Page(HTMLParser):
 
 
 def test_every_measure_has_its_figure(nets: tuple[Diagnosis, Diagnosis]) -> None:
-    first, second = pictures(nets[0])
+    first, second = layer_figures(nets[0])
     assert [picture.name for picture in second] == [f"layer-1-{name}" for name in GATED]
     assert [picture.name for picture in first] == [f"layer-0-{name}" for name in GATED if name != "capacity"]
-    (unitary,) = pictures(nets[1])
+    (unitary,) = layer_figures(nets[1])
     assert "layer-0-forgetting" not in {picture.name for picture in unitary}
 
 
 def test_dependence_has_a_figure_where_sequences_are_long() -> None:
-    (found,) = pictures(diagnose(nn.GRU(1, 3), torch.randn(350, 1, 1)))
+    (found,) = layer_figures(diagnose(nn.GRU(1, 3), torch.randn(350, 1, 1)))
     assert "layer-0-dependence" in {picture.name for picture in found}
 
 
@@ -79,7 +79,7 @@ def test_figures_are_png_and_svg_and_always_the_same(nets: tuple[Diagnosis, Diag
 
 
 def test_two_nets_share_figures(nets: tuple[Diagnosis, Diagnosis]) -> None:
-    both, alone = pictures(*nets, names=("gru", "kru"))
+    both, alone = layer_figures(*nets, names=("gru", "kru"))
     reach = next(picture for picture in both if picture.name == "layer-0-reach")
     assert reach.caption.count("half-life") == 2
     svg = reach.rendered("svg").decode()
@@ -98,7 +98,7 @@ def test_the_report_is_one_whole_page(nets: tuple[Diagnosis, Diagnosis], both: b
     assert {link for link in page.links if not link.startswith("#")} <= {"data:,"}
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     assert set(re.findall(r"url\(#([^)]*)\)", text)) <= set(page.ids)
-    assert page.tags.count("svg") == page.tags.count("figure") == sum(len(group) for group in pictures(nets[0], other))
+    assert page.tags.count("svg") == page.tags.count("figure") == sum(map(len, layer_figures(nets[0], other)))
     assert text.count('role="img" aria-label="') == page.tags.count("svg")
     assert "script" not in page.tags
     assert "<title>a &lt; b</title>" in text

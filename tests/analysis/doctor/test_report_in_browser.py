@@ -14,7 +14,7 @@ import torch
 
 from slimrnn import GRU, RNN, Kronecker
 from slimrnn.analysis import diagnose, write_report
-from slimrnn.analysis.doctor.figures import pictures
+from slimrnn.analysis.doctor.figures import layer_figures
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -68,7 +68,7 @@ def test_the_report_shows_its_figures_on_a_phone_and_on_a_desk(tmp_path: Path, b
     assert "CONSOLE" not in done.stderr
     found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
     assert found is not None, done.stderr
-    count = len(pictures(one, other)[0])
+    count = len(layer_figures(one, other)[0])
     for width, seen in zip(WIDTHS, json.loads(unescape(found[1])), strict=True):
         assert seen["wide"] <= width  # nothing sticks out
         assert len(seen["figures"]) == count

@@ -1,4 +1,4 @@
-"""A figure with its words, as PNG or SVG."""
+"""A figure with title and caption, as PNG or SVG."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure with its name, its title and what it shows in words."""
+class CaptionedFigure:
+    """A figure with its name, its title and a caption that says what it shows."""
 
     name: str
     title: str

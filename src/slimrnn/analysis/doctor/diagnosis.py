@@ -12,9 +12,9 @@ from slimrnn.analysis.doctor import advice
 from slimrnn.analysis.doctor._threads import one_thread
 from slimrnn.analysis.doctor.finding import Finding
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.doctor.limits import QUICK, THOROUGH, Effort
+from slimrnn.analysis.doctor.limits import QUICK, THOROUGH, Limits
 from slimrnn.analysis.doctor.measurements import chosen_sequences, measure_layers, sequences_in
-from slimrnn.analysis.doctor.text_report import in_words
+from slimrnn.analysis.doctor.text_report import text_report
 from slimrnn.analysis.model.costs import layer_costs
 from slimrnn.analysis.model.layer_inputs import LayerInput, layer_calls
 from slimrnn.analysis.model.layers import LayerView, find_layers, recurrent_modules
@@ -34,7 +34,7 @@ class Diagnosis:
         return sorted(found, key=lambda finding: advice.SEVERITIES.index(finding.severity))
 
     def __str__(self) -> str:
-        return in_words(self.model, self.layers, self.findings)
+        return text_report(self.model, self.layers, self.findings)
 
 
 def diagnose(
@@ -60,7 +60,7 @@ def diagnose(
 def _diagnosed(
     model: nn.Module,
     views: list[LayerView],
-    effort: Effort,
+    limits: Limits,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     updates: int | None,
@@ -76,11 +76,11 @@ def _diagnosed(
         heard, given = calls.get(owner, []), None
         if len(heard) == 1:
             _check_input(own[0].name, heard[0].x)
-            given = chosen_sequences(own[0], heard[0], effort.sequences)
+            given = chosen_sequences(own[0], heard[0], limits.sequences)
         missing = "it needs data: diagnose(model, batch)"
         if args or kwargs:
             missing = f"it needs one call of an RNN, GRU or LSTM, with a whole sequence, got {len(heard)}"
-        measured = measure_layers(own, [costs[view.name] for view in own], given, effort, missing)
+        measured = measure_layers(own, [costs[view.name] for view in own], given, limits, missing)
         count = sequences_in(own[0], heard[0]) if given is not None else 0
         found += [replace(one, given=count, updates=updates) for one in measured]
     return Diagnosis(type(model).__name__, tuple(found))

@@ -1,4 +1,4 @@
-"""Numbers in words."""
+"""Numbers as they stand in sentences."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from slimrnn._palette import COLORS, GREY, GRID
 from slimrnn.analysis.doctor._axes import INK
 from slimrnn.analysis.doctor._style_sheet import STYLE
-from slimrnn.analysis.doctor.captioned_figure import Picture
+from slimrnn.analysis.doctor.captioned_figure import CaptionedFigure
 from slimrnn.analysis.doctor.diagnosis import Diagnosis
-from slimrnn.analysis.doctor.figures import pictures
+from slimrnn.analysis.doctor.figures import layer_figures
 from slimrnn.analysis.doctor.finding import Finding
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.doctor.text_report import gate_name, headline, lead, measured
@@ -39,7 +39,7 @@ def html_report(
     """The report of a net, or with `compare` of two side by side, which `names` tells apart."""
     nets = [diagnosis] if compare is None else [diagnosis, compare]
     labels = [""] if compare is None else list(names)
-    figures = pictures(diagnosis, compare, names)
+    figures = layer_figures(diagnosis, compare, names)
     body = [
         f"<header><h1>{escape(title)}</h1>" + (f"<p>{escape(subtitle)}</p>" if subtitle else "") + "</header>",
         _columns([_summary(net, label) for net, label in zip(nets, labels, strict=True)], "summary"),
@@ -114,17 +114,17 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _layer(present: Sequence[tuple[str, LayerDiagnosis]], figures: Sequence[Picture], number: int) -> str:
+def _layer(present: Sequence[tuple[str, LayerDiagnosis]], figures: Sequence[CaptionedFigure], number: int) -> str:
     names = list(dict.fromkeys(layer.name for _, layer in present))
-    drawn = "".join(_figure(picture, f"f{number}{place}") for place, picture in enumerate(figures))
+    drawn = "".join(_figure(captioned, f"f{number}{place}") for place, captioned in enumerate(figures))
     tables = _columns([_named(label) + _tables(layer) for label, layer in present])
     return f'<h2>{escape(" and ".join(names))}</h2><div class="figures">{drawn}</div>{tables}'
 
 
-def _figure(picture: Picture, prefix: str) -> str:
-    alt = escape(f"{picture.title}. {picture.caption}", quote=True)
-    drawn, caption = _inline(picture.rendered("svg").decode(), prefix, alt), escape(picture.caption)
-    return f'<figure class="card"><h3>{escape(picture.title)}</h3>{drawn}<figcaption>{caption}</figcaption></figure>'
+def _figure(captioned: CaptionedFigure, prefix: str) -> str:
+    alt = escape(f"{captioned.title}. {captioned.caption}", quote=True)
+    drawn, caption = _inline(captioned.rendered("svg").decode(), prefix, alt), escape(captioned.caption)
+    return f'<figure class="card"><h3>{escape(captioned.title)}</h3>{drawn}<figcaption>{caption}</figcaption></figure>'
 
 
 def _inline(svg: str, prefix: str, alt: str) -> str:

@@ -1,4 +1,4 @@
-"""How much work a diagnosis may be."""
+"""How much work a diagnosis may do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Bounds that keep a diagnosis quick."""
+class Limits:
+    """What keeps a diagnosis quick."""
 
     sequences: int  # of the batch, those that are looked at
     lags: int  # of the gradients' reach
@@ -19,7 +19,7 @@ class Effort:
     capacity_features: int  # outputs beyond which the capacity is left out
 
 
-QUICK = Effort(
+QUICK = Limits(
     sequences=8,
     lags=500,
     exact=32,
@@ -29,7 +29,7 @@ QUICK = Effort(
     capacity_steps=5_000,
     capacity_features=256,
 )
-THOROUGH = Effort(
+THOROUGH = Limits(
     sequences=32,
     lags=10_000,
     exact=512,

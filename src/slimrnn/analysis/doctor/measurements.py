@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.doctor.limits import Effort
+from slimrnn.analysis.doctor.limits import Limits
 from slimrnn.analysis.gradients.input_reach import input_reach
 from slimrnn.analysis.gradients.reach import Reach
 from slimrnn.analysis.gradients.state_reach import state_reach
@@ -38,7 +38,7 @@ NEEDS_DATA = ("reach", "gates", "memory range", "dependence")
 
 
 def measure_layers(
-    views: Sequence[LayerView], costs: Sequence[LayerCost], given: LayerInput | None, effort: Effort, missing: str
+    views: Sequence[LayerView], costs: Sequence[LayerCost], given: LayerInput | None, limits: Limits, missing: str
 ) -> list[LayerDiagnosis]:
     """The layers of one stack, which are measured on one input; `missing` says why there is none."""
     found = [LayerDiagnosis(view, 0, 0, tuple(spectra(view)), cost) for view, cost in zip(views, costs, strict=True)]
@@ -54,21 +54,21 @@ def measure_layers(
     steps, sequences, shortest = _size(views[0], given)
     for place, view in enumerate(views):
         left_out = _unknown(view)
-        lags = min(effort.lags, steps - 1)
+        lags = min(limits.lags, steps - 1)
         if not lags:
             left_out["reach"] = "it needs sequences of at least 2 steps, got 1"
         found[place] = replace(
             found[place],
             steps=steps,
             sequences=sequences,
-            reach=_reach(view, given, effort, lags) if lags else None,
-            input_reach=_input_reach(view, given, effort, lags) if lags else None,
+            reach=_reach(view, given, limits, lags) if lags else None,
+            input_reach=_input_reach(view, given, limits, lags) if lags else None,
             gates=tuple(gate for gate in gates if gate.core == place),
             left_out=left_out,
-            **_dependence(view, given, steps, effort, left_out),
+            **_dependence(view, given, steps, limits, left_out),
         )
     _add_ranges(found, given, shortest)
-    _add_capacity(found, given, effort)
+    _add_capacity(found, given, limits)
     return found
 
 
@@ -121,26 +121,26 @@ def _size(view: LayerView, given: LayerInput) -> tuple[int, int, int]:
     return int(given.lengths.max()), sequences, int(given.lengths.min())
 
 
-def _probes(view: LayerView, effort: Effort) -> int | None:
+def _probes(view: LayerView, limits: Limits) -> int | None:
     """None, which is exact, for small states."""
     size = view.core.state_size * view.core.cell.states * (2 if view.complex else 1)
-    return None if size <= effort.exact else effort.probes
+    return None if size <= limits.exact else limits.probes
 
 
-def _reach(view: LayerView, given: LayerInput, effort: Effort, lags: int) -> Reach:
+def _reach(view: LayerView, given: LayerInput, limits: Limits, lags: int) -> Reach:
     return state_reach(
-        view, given.x, given.hx, lengths=given.lengths, lags=lags, probes=_probes(view, effort), spectral=False
+        view, given.x, given.hx, lengths=given.lengths, lags=lags, probes=_probes(view, limits), spectral=False
     )
 
 
-def _input_reach(view: LayerView, given: LayerInput, effort: Effort, lags: int) -> Reach:
+def _input_reach(view: LayerView, given: LayerInput, limits: Limits, lags: int) -> Reach:
     return input_reach(
-        view, given.x, given.hx, lengths=given.lengths, lags=lags, probes=_probes(view, effort), spectral=False
+        view, given.x, given.hx, lengths=given.lengths, lags=lags, probes=_probes(view, limits), spectral=False
     )
 
 
 def _dependence(
-    view: LayerView, given: LayerInput, steps: int, effort: Effort, left_out: dict[str, str]
+    view: LayerView, given: LayerInput, steps: int, limits: Limits, left_out: dict[str, str]
 ) -> dict[str, Any]:
     """Of the states of the longest sequence, after a warm-up."""
     first = int(WARM_UP * steps)
@@ -154,12 +154,12 @@ def _dependence(
         left_out["dependence"] = "it needs states that change, got constant ones"
         return {}
     series = series[:, moving]
-    series = series[:, np.linspace(0, series.shape[1] - 1, min(series.shape[1], effort.series)).astype(int)]
+    series = series[:, np.linspace(0, series.shape[1] - 1, min(series.shape[1], limits.series)).astype(int)]
     if np.median(np.abs(np.diff(series, axis=0)).max(1)) < RESTING * np.ptp(series, axis=0).max():
         left_out["dependence"] = "it needs states that vary all the time, got ones that rest more often than not"
         return {}
     return {
-        "autocorrelation": autocorrelation_norms(series, resamples=effort.bootstraps),
+        "autocorrelation": autocorrelation_norms(series, resamples=limits.bootstraps),
         "convergence": convergence(series),
         "long_memory": local_whittle(series),
     }
@@ -186,7 +186,7 @@ def _add_ranges(found: list[LayerDiagnosis], given: LayerInput, shortest: int) -
         found[verdict.core] = replace(found[verdict.core], memory_range=verdict)
 
 
-def _add_capacity(found: list[LayerDiagnosis], given: LayerInput, effort: Effort) -> None:
+def _add_capacity(found: list[LayerDiagnosis], given: LayerInput, limits: Limits) -> None:
     """Of the whole stack, so it stands with its last layer."""
     last = found[-1]
     stack = last.view.stack
@@ -194,25 +194,25 @@ def _add_capacity(found: list[LayerDiagnosis], given: LayerInput, effort: Effort
     features = last.view.hidden_size * (2 if last.view.complex else 1) * stack.num_directions * len(stack.delays)
     if stack.bidirectional:
         last.left_out["capacity"] = "it needs layers of one direction, got two"
-    elif features > effort.capacity_features:
-        last.left_out["capacity"] = f"thorough=True measures it of more than {effort.capacity_features} outputs"
+    elif features > limits.capacity_features:
+        last.left_out["capacity"] = f"thorough=True measures it of more than {limits.capacity_features} outputs"
     elif last.steps < 4:
         last.left_out["capacity"] = f"it needs sequences of at least 4 steps, got {last.steps}"
     else:
         lags = min(CAPACITY_LAGS, last.steps // 2)
         try:
-            found[-1] = replace(last, capacity=_capacity(last, given, effort, lags))
+            found[-1] = replace(last, capacity=_capacity(last, given, limits, lags))
         except ValueError as error:  # outputs that do not vary, because all units are off
             last.left_out["capacity"] = str(error)
 
 
-def _capacity(last: LayerDiagnosis, given: LayerInput, effort: Effort, lags: int) -> Capacity:
+def _capacity(last: LayerDiagnosis, given: LayerInput, limits: Limits, lags: int) -> Capacity:
     """From random inputs of the kind and size of the data, in sequences twice as long as the lags: without an end, a
     net that forgets nothing would have an infinite past to tell apart."""
     stack, x = last.view.stack, given.x
     assert stack is not None
     symbols = x.shape[-1] > 1 and bool((((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)).all())
-    shape = (2 * lags, -(-effort.capacity_steps // lags), stack.input_size)
+    shape = (2 * lags, -(-limits.capacity_steps // lags), stack.input_size)
     generator = np.random.default_rng(0)
     if symbols:
         drawn = np.eye(stack.input_size)[generator.integers(stack.input_size, size=shape[:2])]

@@ -1,4 +1,4 @@
-"""The drawings of a diagnosis.
+"""The plots of a diagnosis.
 
 Every function draws one figure of some layers, each with the name of its net, and gives None where none of them has
 what it shows."""
@@ -14,7 +14,7 @@ import numpy as np
 from slimrnn._palette import COLORS, GREY, GRID
 from slimrnn.analysis.doctor._axes import INK, SIZE, draw_legend, draw_level, new_axes, set_style
 from slimrnn.analysis.doctor.advice import REMEMBERED
-from slimrnn.analysis.doctor.captioned_figure import Picture
+from slimrnn.analysis.doctor.captioned_figure import CaptionedFigure
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.doctor.text_report import gate_name
 from slimrnn.analysis.memory.gates import GateActivity
@@ -25,7 +25,7 @@ SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
-class Shown:
+class PlottedLayer:
     """A layer, the name of its net, and its colour."""
 
     label: str
@@ -36,9 +36,9 @@ class Shown:
 # --- gradients --------------------------------------------------------------------------------------------
 
 
-def reach_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def reach_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """Gradients against the lag."""
-    curves = [(one, one.layer.reach) for one in shown if one.layer.reach is not None]
+    curves = [(one, one.layer.reach) for one in plotted if one.layer.reach is not None]
     if not curves:
         return None
     figure, axes = new_axes("steps back", "gradient, share of its peak")
@@ -49,7 +49,7 @@ def reach_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         lowest = min(lowest, float(logs[np.isfinite(logs)].min()))
         axes.plot(reach.lags, logs, color=one.color, linewidth=2.2, label=_named(one, "of the state"))
         through = one.layer.input_reach
-        if through is not None and len(shown) == 1:
+        if through is not None and len(plotted) == 1:
             curve = (through.curve() - through.curve().max()) / math.log(10)
             axes.plot(through.lags, curve, color=COLORS[1], linewidth=1.6, label="of the input")
             lowest = min(lowest, float(curve[np.isfinite(curve)].min()))
@@ -63,7 +63,7 @@ def reach_figure(shown: Sequence[Shown], name: str) -> Picture | None:
     axes.yaxis.set_major_formatter(lambda value, _: _power(value))
     draw_legend(axes)
     caption = " ".join(f"{_prefix(one)}{_reach_in_words(one.layer)}" for one, _ in curves)
-    return Picture(f"{name}-reach", "How far gradients reach", caption, figure)
+    return CaptionedFigure(f"{name}-reach", "How far gradients reach", caption, figure)
 
 
 def _power(exponent: float) -> str:
@@ -86,15 +86,15 @@ def _reach_in_words(layer: LayerDiagnosis) -> str:
 # --- matrices ---------------------------------------------------------------------------------------------
 
 
-def spectrum_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def spectrum_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """Eigenvalues in the complex plane."""
     figure, axes = new_axes("real part", "imaginary part")
     angle = np.linspace(0, 2 * np.pi, 361)
     axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=1.1, linestyle="--", zorder=1.5)
     drawn = False
-    for one in shown:
+    for one in plotted:
         candidate = one.layer.candidate
-        matrices = one.layer.spectra if len(shown) == 1 or candidate is None else (candidate,)
+        matrices = one.layer.spectra if len(plotted) == 1 or candidate is None else (candidate,)
         for matrix, color in zip(matrices, COLORS * len(matrices), strict=False):
             values = matrix.eigenvalues[:: -(-len(matrix.eigenvalues) // DRAWN_EIGENVALUES) or 1]
             drawn |= bool(len(values))
@@ -102,7 +102,7 @@ def spectrum_figure(shown: Sequence[Shown], name: str) -> Picture | None:
                 values.real,
                 values.imag,
                 "o",
-                color=color if len(shown) == 1 else one.color,
+                color=color if len(plotted) == 1 else one.color,
                 markersize=4,
                 alpha=0.75,
                 markeredgewidth=0,
@@ -113,8 +113,8 @@ def spectrum_figure(shown: Sequence[Shown], name: str) -> Picture | None:
     axes.set_aspect("equal", adjustable="datalim")
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     draw_legend(axes)
-    caption = " ".join(f"{_prefix(one)}{_radii(one.layer)}" for one in shown) + " The dashed circle has radius 1."
-    return Picture(f"{name}-spectrum", "Eigenvalues of the recurrent matrices", caption, figure)
+    caption = " ".join(f"{_prefix(one)}{_radii(one.layer)}" for one in plotted) + " The dashed circle has radius 1."
+    return CaptionedFigure(f"{name}-spectrum", "Eigenvalues of the recurrent matrices", caption, figure)
 
 
 def _radii(layer: LayerDiagnosis) -> str:
@@ -125,15 +125,15 @@ def _radii(layer: LayerDiagnosis) -> str:
 # --- gates ------------------------------------------------------------------------------------------------
 
 
-def gates_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def gates_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """How often gates have which values."""
     figure, axes = new_axes("value", "density")
     told = []
-    for one in shown:
-        gates = _gates_of(one.layer, alone=len(shown) == 1)
+    for one in plotted:
+        gates = _gates_of(one.layer, alone=len(plotted) == 1)
         for gate, color in zip(gates, COLORS * max(1, len(gates)), strict=False):
             density = gate.counts / (gate.counts.sum() * np.diff(gate.edges))
-            chosen = color if len(shown) == 1 else one.color
+            chosen = color if len(plotted) == 1 else one.color
             axes.stairs(density, gate.edges, color=chosen, linewidth=1.8, label=_named(one, gate.name))
             if gate.forgetting_time is not None or len(gates) == 1:
                 axes.stairs(density, gate.edges, color=chosen, alpha=0.18, fill=True)
@@ -142,7 +142,7 @@ def gates_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         return None
     axes.set_ylim(bottom=0)
     draw_legend(axes)
-    return Picture(f"{name}-gates", "What the gates do", " ".join(told), figure)
+    return CaptionedFigure(f"{name}-gates", "What the gates do", " ".join(told), figure)
 
 
 def _gates_of(layer: LayerDiagnosis, alone: bool) -> Sequence[GateActivity]:
@@ -158,11 +158,11 @@ def _saturation(gate: GateActivity) -> str:
     return f"{gate.name.capitalize()}: lowest tenth {gate.low:.0%}, highest tenth {gate.high:.0%} of the time."
 
 
-def forgetting_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def forgetting_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """1/(1 − f) of every unit."""
     figure, axes = new_axes("units, the longest first", "steps")
     told = []
-    for one in shown:
+    for one in plotted:
         times = one.layer.forgetting_times
         if times is None:
             continue
@@ -177,18 +177,18 @@ def forgetting_figure(shown: Sequence[Shown], name: str) -> Picture | None:
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}" if value < 1e4 else f"{value:.0e}")
-    if max(one.layer.steps for one in shown):
-        draw_level(axes, max(one.layer.steps for one in shown), "length of the data")
+    if max(one.layer.steps for one in plotted):
+        draw_level(axes, max(one.layer.steps for one in plotted), "length of the data")
     draw_legend(axes)
-    return Picture(f"{name}-forgetting", "How soon units forget", " ".join(told), figure)
+    return CaptionedFigure(f"{name}-forgetting", "How soon units forget", " ".join(told), figure)
 
 
 # --- data -------------------------------------------------------------------------------------------------
 
 
-def dependence_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def dependence_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """Norms of the autocorrelations and their partial sums."""
-    known = [(one, one.layer.autocorrelation) for one in shown if one.layer.autocorrelation is not None]
+    known = [(one, one.layer.autocorrelation) for one in plotted if one.layer.autocorrelation is not None]
     if not known:
         return None
     figure, below = new_axes("steps apart", "sum")
@@ -215,14 +215,14 @@ def dependence_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         f"{_prefix(one)}{one.layer.convergence.summary().capitalize()}." for one, _ in known if one.layer.convergence
     ]
     caption = " ".join(told) + " Dashed: what noise alone gives, which the sum below leaves out. Bands: 95 %."
-    return Picture(f"{name}-dependence", "How long states depend on each other", caption, figure)
+    return CaptionedFigure(f"{name}-dependence", "How long states depend on each other", caption, figure)
 
 
-def capacity_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def capacity_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """The memory-capacity curve."""
     figure, axes = new_axes("steps back", "share decoded (r²)")
     told = []
-    for one in shown:
+    for one in plotted:
         found = one.layer.capacity
         if found is None:
             continue
@@ -236,14 +236,14 @@ def capacity_figure(shown: Sequence[Shown], name: str) -> Picture | None:
         return None
     axes.set_ylim(0, 1.03)
     draw_legend(axes)
-    return Picture(f"{name}-capacity", "What the output still tells of random inputs", " ".join(told), figure)
+    return CaptionedFigure(f"{name}-capacity", "What the output still tells of random inputs", " ".join(told), figure)
 
 
-def structure_figure(shown: Sequence[Shown], name: str) -> Picture | None:
+def structure_figure(plotted: Sequence[PlottedLayer], name: str) -> CaptionedFigure | None:
     """Parameters and multiply-adds against those of dense matrices."""
     figure, axes = new_axes("", "")
     labels, told = [], []
-    for place, one in enumerate(shown):
+    for place, one in enumerate(plotted):
         cost = one.layer.cost
         counts = (("parameters", cost.parameters, cost.dense_parameters), ("multiply-adds", cost.macs, cost.dense_macs))
         for row, (what, value, dense) in enumerate(counts):
@@ -263,20 +263,20 @@ def structure_figure(shown: Sequence[Shown], name: str) -> Picture | None:
     axes.grid(False)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    axes.set_xlim(0, 1.55 * max(max(one.layer.cost.dense_parameters, one.layer.cost.dense_macs) for one in shown))
+    axes.set_xlim(0, 1.55 * max(max(one.layer.cost.dense_parameters, one.layer.cost.dense_macs) for one in plotted))
     figure.set_size_inches(SIZE[0], 0.4 + 0.5 * len(labels))
-    return Picture(f"{name}-structure", "What the layer costs", " ".join(told), figure)
+    return CaptionedFigure(f"{name}-structure", "What the layer costs", " ".join(told), figure)
 
 
-def _named(one: Shown, what: str) -> str:
+def _named(one: PlottedLayer, what: str) -> str:
     return f"{one.label}: {what}" if one.label else what
 
 
-def _prefix(one: Shown) -> str:
+def _prefix(one: PlottedLayer) -> str:
     return f"{one.label}: " if one.label else ""
 
 
-DRAWINGS: tuple[Callable[[Sequence[Shown], str], Picture | None], ...] = (
+PLOTS: tuple[Callable[[Sequence[PlottedLayer], str], CaptionedFigure | None], ...] = (
     reach_figure,
     spectrum_figure,
     gates_figure,

@@ -34,7 +34,7 @@ def gate_name(gate: str) -> str:
     return GATE_NAMES.get(first, first) + (f" {rest}" if dot else "")
 
 
-def in_words(model: str, layers: Sequence[LayerDiagnosis], findings: Sequence[Finding]) -> str:
+def text_report(model: str, layers: Sequence[LayerDiagnosis], findings: Sequence[Finding]) -> str:
     """What was measured, layer by layer, and what follows."""
     parts = [_wrapped("", f"{headline(model, layers, findings)}. {' '.join(lead(layers, findings))}")]
     for layer in layers:
