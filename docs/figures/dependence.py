@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from slimrnn._palette import COLORS, GREY
-from slimrnn.analysis.convergence import convergence
-from slimrnn.analysis.dependence import autocorrelation_norms
-from slimrnn.analysis.long_memory import LongMemory, dfa, gph, local_whittle
-from slimrnn.analysis.processes import (
+from slimrnn.analysis.time_series.autocorrelation import autocorrelation_norms
+from slimrnn.analysis.time_series.convergence import convergence
+from slimrnn.analysis.time_series.long_memory import LongMemory, dfa, gph, local_whittle
+from slimrnn.analysis.time_series.processes import (
     ar1,
     ar1_autocovariances,
     arfima,

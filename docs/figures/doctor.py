@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from slimrnn.analysis.figures import pictures
+from slimrnn.analysis.doctor.figures import layer_figures
 
 SHOWN = ("reach", "spectrum")
 
@@ -17,7 +17,7 @@ def main(directory: Path) -> None:
     names: dict[str, Any] = {}
     exec(first, names)
     gru, unitary = (names["diagnose"](names[name], names["x"]) for name in ("gru", "unitary"))
-    (group,) = pictures(gru, unitary, ("GRU", "unitary"))
+    (group,) = layer_figures(gru, unitary, ("GRU", "unitary"))
     for picture in group:
         if picture.name.removeprefix("layer-0-") in SHOWN:
             (directory / f"doctor-{picture.name.removeprefix('layer-0-')}.png").write_bytes(picture.rendered("png"))

@@ -26,7 +26,7 @@ PLACES = {
     "estimators": (2.5, 8, "fit, predict"),
     "papers": (0.5, 8, "rows, settings, verdicts"),
     "tasks": (1.5, 7, "data, loss, scores"),
-    "data": (0, 6, "downloads, readers"),
+    "data": (0, 5, "downloads, readers"),
     "training": (1.5, 6, "the loop, exact resume"),
     "sequence": (1.5, 5, "encoders, decoders"),
     "layers": (1.5, 4, "RNN, GRU, LSTM: stacks"),
@@ -35,10 +35,10 @@ PLACES = {
     "structures": (2, 2, "how W is stored"),
     "ops": (1.5, 1, "time loop: torch, native"),
     "csrc": (1.5, 0, "the time loop in C++"),
-    "analysis": (3, 6, "what a net remembers"),
-    "exporting": (3, 5, "ONNX, C99, int8"),
-    "compression": (3, 4, "smaller nets from large"),
-    "serving": (3, 3, "many streams at once"),
+    "analysis": (3, 5, "what a net remembers"),
+    "exporting": (3, 6, "ONNX, C99, int8"),
+    "compression": (3, 7, "smaller nets from large"),
+    "serving": (3, 8, "many streams at once"),
 }
 BATCH = (  # the stations of a minibatch, in order
     ("data", "files become tensors"),
@@ -100,7 +100,8 @@ def draw_rooms(axes: Axes) -> None:
             arrow(axes, at[importer], at[imported], 1 + 0.2 * count**0.5, "#555555", 2)
     for room in at:
         box(axes, at[room], room, PLACES.get(room, (0, 0, ""))[2], COLOR.get(room, BLUE))
-    title(axes, "Rooms and imports", "dark: to the next room; light: further down as well; red: upwards, to be removed")
+    faults = "; red: upwards, to be removed" if upward else ""
+    title(axes, "Rooms and imports", f"dark: to the next room; light: further down as well{faults}")
 
 
 def draw_batch(axes: Axes) -> None:

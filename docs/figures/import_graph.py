@@ -20,10 +20,9 @@ LEVELS = (
     ("layers",),
     (PACKAGE,),  # slimrnn/__init__.py: the public names
     ("sequence",),
-    ("data",),
+    ("data", "analysis", "exporting", "compression", "serving"),  # all but data look at layers from outside
     ("training",),
     ("tasks",),
-    ("analysis", "exporting", "compression", "serving"),  # look at layers from outside
     ("papers",),
     ("estimators",),
     ("cli",),

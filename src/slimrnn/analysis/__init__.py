@@ -1,26 +1,36 @@
-"""Free functions that look at layers and trajectories from outside."""
+"""Free functions that look at layers and trajectories from outside.
 
-from slimrnn.analysis.bptt import BPTT, elman_bptt, layer_bptt
-from slimrnn.analysis.capacity import (
+A room for each question: `model` finds the layers and runs them, `matrices` needs no data, `gradients` and `memory`
+look at a layer on data, `time_series` at any series; `doctor` asks them all and draws conclusions. `lecture` has
+equations to learn from."""
+
+from slimrnn.analysis.doctor.diagnosis import Diagnosis, diagnose
+from slimrnn.analysis.doctor.figures import save_figures
+from slimrnn.analysis.doctor.finding import Finding
+from slimrnn.analysis.doctor.html_report import html_report, write_report
+from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
+from slimrnn.analysis.gradients.input_reach import input_reach
+from slimrnn.analysis.gradients.reach import Reach
+from slimrnn.analysis.layer_inputs import LayerInput, layer_inputs
+from slimrnn.analysis.lecture.bptt import BPTT, elman_bptt, layer_bptt
+from slimrnn.analysis.matrices.powers import PowerNorms, power_norms
+from slimrnn.analysis.memory.capacity import (
     Capacity,
     channel_information,
     gaussian_information,
     linear_capacity,
     memory_capacity,
 )
-from slimrnn.analysis.convergence import Convergence, convergence
-from slimrnn.analysis.dependence import AutocorrelationNorms, autocorrelation_norms
-from slimrnn.analysis.diagnosis import Diagnosis, diagnose
-from slimrnn.analysis.figures import save_figures
-from slimrnn.analysis.finding import Finding
-from slimrnn.analysis.gates import GateActivity, gate_values, measure_gates
-from slimrnn.analysis.input_reach import input_reach
-from slimrnn.analysis.layer_diagnosis import LayerDiagnosis
-from slimrnn.analysis.layer_inputs import LayerInput, layer_inputs
-from slimrnn.analysis.layers import LayerView, find_layers
-from slimrnn.analysis.long_memory import LongMemory, dfa, fluctuations, gph, local_whittle
-from slimrnn.analysis.powers import PowerNorms, power_norms
-from slimrnn.analysis.processes import (
+from slimrnn.analysis.memory.gates import GateActivity, gate_values, measure_gates
+from slimrnn.analysis.memory.memory_range import MemoryRange, memory_range
+from slimrnn.analysis.model.costs import LayerCost, layer_costs
+from slimrnn.analysis.model.layers import LayerView, find_layers
+from slimrnn.analysis.spectrum import Spectrum, spectra, spectrum
+from slimrnn.analysis.state_reach import state_reach
+from slimrnn.analysis.time_series.autocorrelation import AutocorrelationNorms, autocorrelation_norms
+from slimrnn.analysis.time_series.convergence import Convergence, convergence
+from slimrnn.analysis.time_series.long_memory import LongMemory, dfa, fluctuations, gph, local_whittle
+from slimrnn.analysis.time_series.processes import (
     ar1,
     ar1_autocovariances,
     arfima,
@@ -30,12 +40,6 @@ from slimrnn.analysis.processes import (
     gaussian_process,
     white_noise,
 )
-from slimrnn.analysis.reach import Reach
-from slimrnn.analysis.report import html_report, write_report
-from slimrnn.analysis.spectrum import Spectrum, spectra, spectrum
-from slimrnn.analysis.state_reach import state_reach
-from slimrnn.analysis.structure import LayerCost, layer_costs
-from slimrnn.analysis.theory import MemoryRange, memory_range
 
 __all__ = [
     "BPTT",

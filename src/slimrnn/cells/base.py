@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_count
-
-State = tuple[Tensor, ...]  # (B, H) each; the first one is the layer's output
+from slimrnn.ops.reference import State as State
 
 
 class Matvec(Protocol):

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
-from slimrnn.layers._inputs import without_padding
 from slimrnn.layers.gru import GRU
+from slimrnn.layers.inputs import without_padding
 from slimrnn.layers.stack import RecurrentStack, States
 from slimrnn.structures import BlockDiagonal
 

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
-from slimrnn.layers._inputs import without_padding
+from slimrnn.layers.inputs import without_padding
 from slimrnn.layers.stack import RecurrentStack, States
 
 NONLINEARITIES: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}

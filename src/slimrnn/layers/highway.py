@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count, check_number, check_probability, check_real_dtype
-from slimrnn.layers._inputs import in_autocast
 from slimrnn.layers.highway_layer import NONLINEARITIES, HighwayLayer
+from slimrnn.layers.inputs import in_autocast
 from slimrnn.structures import Dense, Structure
 
 DEFAULTS = {"nonlinearity": "relu", "transform_bias": -1.0, "batch_norm": False, "dropout": 0.0}

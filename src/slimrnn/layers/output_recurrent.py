@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.cells import ElmanCell
-from slimrnn.layers._inputs import check_input, check_lengths, check_state, without_padding
+from slimrnn.layers.inputs import check_input, check_lengths, check_state, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import LowRank, Structure

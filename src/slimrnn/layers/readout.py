@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_choice
-from slimrnn.layers._inputs import check_lengths
 from slimrnn.layers.affine import Affine
+from slimrnn.layers.inputs import check_lengths
 from slimrnn.ops.reference import valid_steps
 
 

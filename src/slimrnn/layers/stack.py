@@ -20,7 +20,8 @@ from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
-from slimrnn.layers._inputs import (
+from slimrnn.layers.group import LayerGroup
+from slimrnn.layers.inputs import (
     check_input,
     check_lengths,
     check_sizes,
@@ -29,7 +30,6 @@ from slimrnn.layers._inputs import (
     nested_as,
     packed,
 )
-from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.streaming import current_stream, find_stream

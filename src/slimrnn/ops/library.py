@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import slimrnn
 
 ABI = 5
 STATUS = {
@@ -78,7 +77,7 @@ def missing_reason() -> str:
 
 @cache
 def _load() -> ctypes.CDLL | str:
-    places = [Path(folder) for folder in slimrnn.__path__]
+    places = [Path(folder) for folder in sys.modules["slimrnn"].__path__]  # it imports us, so it is there
     override = os.environ.get("SLIMRNN_LIBRARY")  # another build, such as one with sanitizers
     files = (
         [Path(override)]

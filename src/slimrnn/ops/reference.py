@@ -6,15 +6,12 @@ Shape suffixes: T time, B batch, G gates, H hidden units.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from slimrnn.cells.base import State
-
-    Step = Callable[[Tensor, State], State]  # (U x_t + b, state before) -> state
+State = tuple[Tensor, ...]  # (B, H) each; the first one is the layer's output
+Step = Callable[[Tensor, State], State]  # (U x_t + b, state before) -> state
 
 
 def scan(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn._checks import check_choice, check_probability
-from slimrnn.layers._inputs import check_lengths
+from slimrnn.layers.inputs import check_lengths
 from slimrnn.sequence._core import (
     Core,
     StartMap,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_count
-from slimrnn.layers._inputs import check_lengths
+from slimrnn.layers.inputs import check_lengths
 from slimrnn.sequence._core import Core, check_core, last_output, output_size, scan
 from slimrnn.sequence.symbols import Symbols, SymbolTable, check_symbols
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count
-from slimrnn.layers._inputs import check_lengths
+from slimrnn.layers.inputs import check_lengths
 from slimrnn.sequence._core import scan, step
 from slimrnn.sequence.generated import Generated
 from slimrnn.sequence.lengths import PredictedLength

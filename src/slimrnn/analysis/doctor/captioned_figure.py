@@ -1,0 +1,30 @@
+"""A figure with title and caption, as PNG or SVG."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class CaptionedFigure:
+    """A figure with its name, its title and a caption that says what it shows."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+    def rendered(self, kind: str) -> bytes:
+        """As "png" or "svg"; the same figure gives the same bytes."""
+        import matplotlib as mpl
+
+        drawn = io.BytesIO()
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": self.name}):
+            metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+            self.figure.savefig(drawn, format=kind, dpi=200, metadata=metadata)
+        return drawn.getvalue()

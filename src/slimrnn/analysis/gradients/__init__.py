@@ -1,0 +1,1 @@
+"""How far back gradients reach, to earlier states and inputs."""

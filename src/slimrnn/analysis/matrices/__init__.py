@@ -1,0 +1,1 @@
+"""Recurrent matrices by themselves, without data: eigenvalues, singular values, norms of powers."""

@@ -1,0 +1,139 @@
+"""Small changes of the state, carried along a trajectory by the Jacobians of its steps.
+
+Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from slimrnn.analysis.model.layers import frozen
+from slimrnn.analysis.model.trajectory import Trajectory
+from slimrnn.cells.base import State
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+ROWS = 256  # Jacobians whose norms are taken, at most
+STARTS = 4  # other states, for every sequence
+ROUNDS = 30  # of the power iteration
+TINY = 1e-300
+
+
+@torch.no_grad()
+def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[np.float64]:
+    """The logarithm of the growth of a random change in each step (T, B), with `core` in double precision.
+
+    0 for modReLU as long as the state is exactly zero, where it has no derivative."""
+    generator = torch.Generator().manual_seed(seed)
+    state = tuple(_double(part) for part in trajectory.start)
+    change = _unit(tuple(_random(part, generator) for part in state))[0]
+    core, x = frozen(core), _double(trajectory.x)
+    products = core.input_product(x) if core.line == 1 else None
+    smooth = getattr(core.cell, "nonlinearity", "") != "modrelu"
+    moved = torch.full((x.shape[1],), smooth, device=x.device)
+    found = []
+    with forward_ad.dual_level():
+        _hold_still(core)
+        advance = core.advance(None)
+        for t in range(len(x)):
+            if not smooth:
+                moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
+            dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(state, change, strict=True))
+            result = advance(_still(products[t]), dual) if products is not None else core.step(_still(x[t]), dual)
+            unpacked = [forward_ad.unpack_dual(part) for part in result]
+            state = tuple(part.primal for part in unpacked)
+            after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in unpacked)
+            if not smooth:
+                after = _where(moved, after, change)
+            after, sizes_B = _unit(after)
+            found.append(sizes_B.log())
+            change = _where(sizes_B != 0, after, change)  # where all is lost, go on with another
+    return torch.stack(found).cpu().numpy()
+
+
+def _hold_still(core: RecurrentLayer) -> None:
+    """Of a copy: the parameters of its cells become tensors with a tangent of zeros. Without one, torch adds a symbolic
+    zero, which goes through Python and takes longer than the step itself."""
+    for cell in (transition.cell for transition in core.transitions):
+        for name, parameter in list(cell.named_parameters(recurse=False)):
+            delattr(cell, name)
+            setattr(cell, name, _still(parameter))
+
+
+def _still(constant: Tensor) -> Tensor:
+    """A copy, since of a part of a tensor torch gives the whole a tangent."""
+    dual: Tensor = forward_ad.make_dual(constant.detach().clone(), torch.zeros_like(constant))
+    return dual
+
+
+@torch.no_grad()
+def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> float:
+    """The largest ‖∂s_t/∂s_{t−delay}‖₂ of up to 256 steps, by power iteration, with `core` in double precision.
+
+    With a skip, the derivative by the last state alone."""
+    generator = torch.Generator().manual_seed(seed)
+    wx = trajectory.products()
+    before, valid = trajectory.states_before(wx), trajectory.valid
+    count = int(valid.sum())
+    rows = torch.linspace(0, count - 1, min(count, ROWS)).long().to(valid.device)
+    wx_NGH = _double(wx[valid][rows])
+    state = tuple(_double(part[valid][rows]) for part in before)
+    advance = core.advance(None)
+    with torch.enable_grad():
+        given = tuple(part.requires_grad_() for part in state)
+        reached = advance(wx_NGH, given)
+    change = _unit(tuple(_random(part, generator) for part in state))[0]
+    sizes_N = torch.zeros(len(rows))
+    with forward_ad.dual_level():
+        still, wx_NGH = frozen(core), _still(wx_NGH)
+        _hold_still(still)
+        advance = still.advance(None)
+        for _ in range(ROUNDS):
+            dual = tuple(forward_ad.make_dual(part.detach(), move) for part, move in zip(given, change, strict=True))
+            moved = [forward_ad.unpack_dual(part) for part in advance(wx_NGH, dual)]
+            after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in moved)
+            sizes_N = _unit(after)[1]
+            back = torch.autograd.grad(reached, given, after, retain_graph=True, materialize_grads=True)
+            change = _unit(back)[0]
+    return float(sizes_N.max())
+
+
+@torch.no_grad()
+def share_apart(core: RecurrentLayer, trajectory: Trajectory, rate: float, seed: int) -> float:
+    """The share of other states to start from whose distance to the trajectory stays, although small changes fall at
+    this rate; with `core` in double precision. theory.memory_range says what counts."""
+    generator = torch.Generator().manual_seed(seed)
+    x, lengths = _double(trajectory.x), trajectory.lengths
+    start = tuple(_double(part) for part in trajectory.start)
+    h = core(x, start, lengths)[0]
+    ends_B = trajectory.valid.sum(0)
+    middle_B, sequence_B = ends_B // 2, torch.arange(len(ends_B), device=x.device)
+    predicted_B = (rate * (ends_B - middle_B)).exp()
+    found = []
+    for _ in range(STARTS):
+        other = core(x, tuple(2 * _random(part, generator) for part in start), lengths)[0]
+        distances = torch.linalg.vector_norm(h - other, dim=-1)
+        first, middle, last = distances[0], distances[middle_B, sequence_B], distances[ends_B - 1, sequence_B]
+        found.append((predicted_B < 0.05) & (last > predicted_B.sqrt() * middle) & (last > 1e-3 * first))
+    return float(torch.stack(found).double().mean())
+
+
+def _double(part: Tensor) -> Tensor:
+    return part.to(torch.complex128 if part.is_complex() else torch.float64)
+
+
+def _random(like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(like.shape, dtype=like.dtype, generator=generator).to(like.device)
+
+
+def _where(chosen_B: Tensor, some: State, others: State) -> State:
+    return tuple(torch.where(chosen_B.unsqueeze(-1), one, other) for one, other in zip(some, others, strict=True))
+
+
+def _unit(change: State) -> tuple[State, Tensor]:
+    """Of norm one over all states of a sequence, and the norm it had."""
+    sizes = torch.stack([torch.linalg.vector_norm(part, dim=-1) for part in change]).square().sum(0).sqrt()
+    return tuple(part / sizes.clamp_min(TINY).unsqueeze(-1) for part in change), sizes
