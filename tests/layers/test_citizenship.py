@@ -17,12 +17,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.multiprocessing.spawn import start_processes
 
-from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from registry import CELLS, FEW_PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn import GRU, LSTM, RNN, Diagonal, FullUnitary, Kronecker, LowRank, UnitaryProduct
 from slimrnn.layers import RecurrentStack
 from slimrnn.ops import resolve_backend
 
-pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+few_pairs = pytest.mark.parametrize(("cell", "structure"), FEW_PAIRS)
 
 
 def build(cell: str, structure: str, **options: Any) -> RecurrentStack:
@@ -34,7 +34,7 @@ def equal(a: RecurrentStack, b: RecurrentStack) -> bool:
     return torch.equal(a(x)[0], b(x)[0])
 
 
-@pairs
+@few_pairs
 def test_deepcopy_and_pickle(cell: str, structure: str) -> None:
     stack = build(cell, structure, weight_norm=True, num_layers=2)
     twin = copy.deepcopy(stack)
@@ -48,7 +48,7 @@ def test_deepcopy_and_pickle(cell: str, structure: str) -> None:
     assert equal(stack, again)  # nothing is shared
 
 
-@pairs
+@few_pairs
 def test_changes_precision(cell: str, structure: str) -> None:
     stack = build(cell, structure)
     x = numbers(3, 2, 3)
@@ -161,7 +161,7 @@ def test_ragged_batches_compile_and_export(backend: str) -> None:
     torch.testing.assert_close(exported.module()(x, lengths=lengths)[0], expected)
 
 
-@pairs
+@few_pairs
 def test_functional_call_sees_other_parameters(cell: str, structure: str) -> None:
     stack, other = build(cell, structure), build(cell, structure)
     x = numbers(3, 2, 3)
@@ -170,7 +170,7 @@ def test_functional_call_sees_other_parameters(cell: str, structure: str) -> Non
     torch.testing.assert_close(output, other(x)[0])
 
 
-@pairs
+@few_pairs
 def test_parameters_may_lie_anywhere_in_memory(cell: str, structure: str) -> None:
     stack = build(cell, structure, learn_initial_state=True)
     x = numbers(3, 2, 3)
@@ -208,7 +208,7 @@ def test_from_torch_in_half_precision() -> None:
 
 
 def test_every_trainable_parameter_gets_a_gradient() -> None:
-    for cell, structure in PAIRS:
+    for cell, structure in FEW_PAIRS:
         stack = build(cell, structure, num_layers=2, bidirectional=True, learn_initial_state=True)
         stack(numbers(3, 2, 3))[0].square().sum().backward()
         for name, p in stack.named_parameters():

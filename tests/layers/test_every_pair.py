@@ -1,4 +1,4 @@
-"""Properties of every cell x every structure."""
+"""Properties of layers with any cell and any structure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from registry import BACKENDS, CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from registry import BACKENDS, CELLS, FEW_PAIRS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn.layers import RecurrentStack
 
 INPUT = 4
 LENGTHS = torch.tensor([3, 5, 1, 5])
-pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+few_pairs = pytest.mark.parametrize(("cell", "structure"), FEW_PAIRS)
 backends = pytest.mark.parametrize("backend", BACKENDS)
 
 
@@ -31,7 +31,7 @@ def close(actual: Any, expected: Any) -> None:
 
 
 @backends
-@pairs
+@pytest.mark.parametrize(("cell", "structure"), PAIRS)
 def test_gradcheck(cell: str, structure: str, backend: str) -> None:
     stack = CELLS[cell].build(2, SIZE, structure=STRUCTURES[structure], learn_initial_state=True, backend=backend)
     randomise_(stack, 0.1)
@@ -46,7 +46,7 @@ def test_gradcheck(cell: str, structure: str, backend: str) -> None:
 
 
 @backends
-@pairs
+@few_pairs
 def test_step_by_step_is_the_whole_sequence(cell: str, structure: str, backend: str) -> None:
     stack = build(cell, structure, num_layers=2, backend=backend)
     x = numbers(5, 3, INPUT)
@@ -61,7 +61,7 @@ def test_step_by_step_is_the_whole_sequence(cell: str, structure: str, backend: 
 
 
 @backends
-@pairs
+@few_pairs
 def test_padded_packed_and_lengths_agree(cell: str, structure: str, backend: str) -> None:
     stack = build(cell, structure, num_layers=2, bidirectional=True, backend=backend)
     x = numbers(5, 4, INPUT)
@@ -77,7 +77,7 @@ def test_padded_packed_and_lengths_agree(cell: str, structure: str, backend: str
 
 
 @backends
-@pairs
+@few_pairs
 def test_bidirectional_is_two_layers_by_hand(cell: str, structure: str, backend: str) -> None:
     both = build(cell, structure, bidirectional=True, backend=backend)
     single = build(cell, structure, backend=backend)
@@ -93,7 +93,7 @@ def test_bidirectional_is_two_layers_by_hand(cell: str, structure: str, backend:
 
 
 @backends
-@pairs
+@few_pairs
 def test_a_sequence_cut_in_two_with_the_state_handed_on(cell: str, structure: str, backend: str) -> None:
     stack = build(cell, structure, num_layers=2, backend=backend)
     x = numbers(6, 2, INPUT)
@@ -104,7 +104,7 @@ def test_a_sequence_cut_in_two_with_the_state_handed_on(cell: str, structure: st
     close(state, last)
 
 
-@pairs
+@few_pairs
 def test_state_dict_round_trips(cell: str, structure: str) -> None:
     a, b = (build(cell, structure, num_layers=2, bidirectional=True, weight_norm=True) for _ in range(2))
     x = numbers(3, 2, INPUT)
@@ -113,7 +113,7 @@ def test_state_dict_round_trips(cell: str, structure: str) -> None:
     assert torch.equal(a(x)[0], b(x)[0])
 
 
-@pairs
+@few_pairs
 def test_recurrent_matrices_drive_the_state(cell: str, structure: str) -> None:
     stack = build(cell, structure, num_layers=2)
     matrices = stack.recurrent_matrices()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from registry import CELLS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from registry import CELLS, FEW_PAIRS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn import BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Structure
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import reference
@@ -25,6 +25,7 @@ Results = dict[str, Tensor]
 
 precisions = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
 pairs = pytest.mark.parametrize(("cell", "structure"), PAIRS)
+few_pairs = pytest.mark.parametrize(("cell", "structure"), FEW_PAIRS)
 
 # More than one vector, panel, tile of rows and piece of a gradient sum in every direction.
 WIDE: dict[str, tuple[int, Structure]] = {

@@ -20,9 +20,9 @@ from native_cases import (
     build,
     compare,
     differentiate,
+    few_pairs,
     instruction_set,
     on,
-    pairs,
     precisions,
     start,
     threads,
@@ -36,7 +36,7 @@ pytestmark = needs_library
 PARAMETERS = ("recurrent.", "input.", "cell.", "leak", "deeper")
 
 
-@pairs
+@few_pairs
 def test_every_instruction_set_gives_the_same(cell: str, structure: str) -> None:
     layer = on("native", build(cell, structure))
     x, state = numbers(TIME, BATCH, INPUT), start(layer)
@@ -106,7 +106,7 @@ def check_threads(layer: RecurrentLayer) -> None:
             assert is_of_parameter(name) or torch.equal(other[name], value), name
 
 
-@pairs
+@few_pairs
 def test_threads_change_no_bit(cell: str, structure: str) -> None:
     check_threads(on("native", build(cell, structure)))
 
@@ -124,7 +124,7 @@ def check_slices(layer: RecurrentLayer) -> None:
 
 
 @precisions
-@pairs
+@few_pairs
 def test_slicing_the_batch_changes_no_bit(cell: str, structure: str, dtype: torch.dtype) -> None:
     layer = on("native", build(cell, structure, dtype=dtype))
     for isa in ISAS:
@@ -143,7 +143,7 @@ def test_wide_layers_change_no_bit(shape: str, cell: str) -> None:
             check_slices(layer)
 
 
-@pairs
+@few_pairs
 def test_runs_are_bit_for_bit_the_same(cell: str, structure: str) -> None:
     layer = on("native", build(cell, structure))
     first, again = (run(layer, count=3) for _ in range(2))

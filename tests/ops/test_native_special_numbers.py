@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
-from native_cases import BATCH, INPUT, ISAS, LENGTHS, TIME, build, instruction_set, on, pairs, precisions, start
+from native_cases import BATCH, INPUT, ISAS, LENGTHS, TIME, build, few_pairs, instruction_set, on, precisions, start
 from torch import Tensor
 
-from registry import CELLS, PAIRS, needs_library, numbers
+from registry import CELLS, FEW_PAIRS, needs_library, numbers
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 pytestmark = needs_library
@@ -38,7 +38,7 @@ def check_masks(layer: RecurrentLayer, x: Tensor, state: tuple[Tensor, ...]) -> 
 
 
 @precisions
-@pairs
+@few_pairs
 def test_special_number_in_the_input(cell: str, structure: str, dtype: torch.dtype) -> None:
     layer = build(cell, structure, dtype=dtype)
     for value in VALUES:
@@ -51,7 +51,7 @@ def test_special_number_in_the_input(cell: str, structure: str, dtype: torch.dty
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("cell", CELLS)
 def test_special_number_in_the_state(cell: str, value: float, dtype: torch.dtype) -> None:
-    for structure in (s for c, s in PAIRS if c == cell):
+    for structure in (s for c, s in FEW_PAIRS if c == cell):
         layer = build(cell, structure, dtype=dtype)
         for which in range(layer.cell.states):
             state = start(layer)
