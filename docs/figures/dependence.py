@@ -15,15 +15,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from slimrnn._palette import COLORS, GREY
-from slimrnn.analysis.time_series.autocorrelation import autocorrelation_norms
-from slimrnn.analysis.time_series.convergence import convergence
-from slimrnn.analysis.time_series.long_memory import LongMemory, dfa, gph, local_whittle
-from slimrnn.analysis.time_series.processes import (
+from slimrnn.analysis import (
+    LongMemory,
     ar1,
     ar1_autocovariances,
     arfima,
     arfima_autocovariances,
+    autocorrelation_norms,
+    convergence,
+    dfa,
     fractional_gaussian_noise,
+    gph,
+    local_whittle,
     white_noise,
 )
 

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from slimrnn import GRU, LSTM, RNN, FullUnitary
 from slimrnn._palette import COLORS, GREY
-from slimrnn.analysis.memory.capacity import gaussian_information, linear_capacity, memory_capacity
-from slimrnn.analysis.memory.gates import measure_gates
+from slimrnn.analysis import gaussian_information, linear_capacity, measure_gates, memory_capacity
 from slimrnn.layers import RecurrentStack
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from slimrnn.training.nets import reader
 from slimrnn.training.task import Batch
 
 if TYPE_CHECKING:
-    from slimrnn.analysis.doctor.diagnosis import Diagnosis
+    from slimrnn.analysis import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[Config], options: Options) -> None:
-    from slimrnn.analysis.doctor.figures import save_figures
-    from slimrnn.analysis.doctor.html_report import html_report
+    from slimrnn.analysis import html_report, save_figures
     from slimrnn.training.config import plain
     from slimrnn.training.files import write_whole, writing
     from slimrnn.training.plots import describe_model, describe_task
@@ -93,7 +92,7 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
 
 
 def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
-    from slimrnn.analysis.doctor.diagnosis import diagnose
+    from slimrnn.analysis import diagnose
 
     model, _ = load_run(path, options.task)
     batch = _batch(config, options)
