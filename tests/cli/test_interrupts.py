@@ -26,7 +26,7 @@ except KeyboardInterrupt as error:
         ("torch", ["tasks"]),
         ("numpy", ["--version"]),
         ("tyro", ["train", "copy", "--help"]),
-        ("lightning", ["train", "copy", "--updates", "1"]),
+        ("safetensors", ["train", "copy", "--updates", "1"]),
     ],
 )
 def test_an_interrupted_import_is_told_in_one_line(package: str, arguments: list[str], tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def _on_two_nodes(arguments: Sequence[str]) -> list[subprocess.CompletedProcess[
         rendezvous += ["--rdzv-conf", f"is_host={1 - number}", "--local-addr", "127.0.0.1"]
         torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2"]
         environment = os.environ | {"NODE": name, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+        environment["PYTHONPATH"] = str(Path(process_cases.__file__).parent)  # where the run finds its task again
         pipe = subprocess.PIPE
         command = [*torchrun, *rendezvous, *arguments]
         nodes.append(subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True))

@@ -11,9 +11,10 @@ from slimrnn.analysis.doctor.html_report import html_report, write_report
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.gradients.input_reach import input_reach
 from slimrnn.analysis.gradients.reach import Reach
-from slimrnn.analysis.layer_inputs import LayerInput, layer_inputs
+from slimrnn.analysis.gradients.state_reach import state_reach
 from slimrnn.analysis.lecture.bptt import BPTT, elman_bptt, layer_bptt
 from slimrnn.analysis.matrices.powers import PowerNorms, power_norms
+from slimrnn.analysis.matrices.spectrum import Spectrum, spectra, spectrum
 from slimrnn.analysis.memory.capacity import (
     Capacity,
     channel_information,
@@ -24,9 +25,8 @@ from slimrnn.analysis.memory.capacity import (
 from slimrnn.analysis.memory.gates import GateActivity, gate_values, measure_gates
 from slimrnn.analysis.memory.memory_range import MemoryRange, memory_range
 from slimrnn.analysis.model.costs import LayerCost, layer_costs
+from slimrnn.analysis.model.layer_inputs import LayerInput, layer_inputs
 from slimrnn.analysis.model.layers import LayerView, find_layers
-from slimrnn.analysis.spectrum import Spectrum, spectra, spectrum
-from slimrnn.analysis.state_reach import state_reach
 from slimrnn.analysis.time_series.autocorrelation import AutocorrelationNorms, autocorrelation_norms
 from slimrnn.analysis.time_series.convergence import Convergence, convergence
 from slimrnn.analysis.time_series.long_memory import LongMemory, dfa, fluctuations, gph, local_whittle

@@ -10,11 +10,9 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
 
 from slimrnn._checks import check_count
-from slimrnn.analysis.layer_inputs import layer_calls
-from slimrnn.analysis.layers import find_layers
-from slimrnn.analysis.measuring import chosen_sequences
-from slimrnn.analysis.spectrum import spectra
-from slimrnn.analysis.state_reach import state_reach
+from slimrnn.analysis import find_layers, spectra, state_reach
+from slimrnn.analysis.doctor.measurements import chosen_sequences
+from slimrnn.analysis.model.layer_inputs import layer_calls
 from slimrnn.training.module import SequenceModule
 from slimrnn.training.nets import reader
 from slimrnn.training.task import Batch
