@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from registry import BACKENDS, CELLS, FEW_PAIRS, PAIRS, SIZE, STRUCTURES, numbers, randomise_
+from registry import BACKENDS, CELLS, FEW_PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn.layers import RecurrentStack
 
 INPUT = 4
@@ -31,7 +31,7 @@ def close(actual: Any, expected: Any) -> None:
 
 
 @backends
-@pytest.mark.parametrize(("cell", "structure"), PAIRS)
+@few_pairs
 def test_gradcheck(cell: str, structure: str, backend: str) -> None:
     stack = CELLS[cell].build(2, SIZE, structure=STRUCTURES[structure], learn_initial_state=True, backend=backend)
     randomise_(stack, 0.1)

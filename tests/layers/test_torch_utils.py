@@ -35,7 +35,7 @@ STRUCTURED: dict[str, tuple[Structure, str]] = {
     "kronecker": (Kronecker([2, 3]), "factor_1"),
     "one part of a sum": (LowRank(2) + BlockDiagonal(2), "weight"),
 }
-X = numbers(4, 2, 3)
+X = torch.randn(4, 2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))  # in any order of tests
 tools = pytest.mark.parametrize("tool", TOOLS)
 backends = pytest.mark.parametrize("backend", ["reference", "auto"])
 
@@ -99,7 +99,7 @@ def test_gradients_are_those_of_differences(tool: str, backend: str) -> None:
         found: Tensor = torch.func.functional_call(stack, dict(zip(names, values, strict=True)), (X,))[0]
         return found
 
-    assert torch.autograd.gradcheck(output, values)
+    assert torch.autograd.gradcheck(output, values, fast_mode=True)
 
 
 @pytest.mark.parametrize("kind", STRUCTURED)
