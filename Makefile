@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format docs results bench sanitize clang clean help
+.PHONY: demo test lint format docs results bench sanitize clang fuzz clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench   our layers and torch.nn's side by side"
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
+	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
@@ -67,6 +68,13 @@ sanitize: .venv/ready
 clang: .venv/ready
 	$(call build_native,clang,clang++,-DSLIMRNN_WERROR=ON)
 	SLIMRNN_LIBRARY=$(CURDIR)/build/clang/libslimrnn.so $(BIN)/python -m pytest $(NATIVE_TESTS)
+
+# The seed is printed, so that a failure can be had again: make fuzz SEED=...
+MUTANTS ?= 1000
+SEED ?= $(shell date +%s)
+fuzz: .venv/ready
+	@echo "SEED=$(SEED) MUTANTS=$(MUTANTS)"
+	SLIMRNN_FUZZ=$(MUTANTS) SLIMRNN_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/fuzz -k damaged
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -197,7 +197,7 @@ def _met(reached: bool, options: Options) -> str | None:
 
 def engine(options: Options) -> Iterator[Table]:
     """What the training engine adds to an update."""
-    from engine import SIZES, in_a_bare_loop, settings, with_engine  # Lightning takes seconds to import
+    from engine import SIZES, in_a_bare_loop, settings, with_engine
 
     threads, records = options.threads[0], list[Record]()
     torch.set_num_threads(threads)

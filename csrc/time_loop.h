@@ -1,30 +1,14 @@
 // The only time loop: forward and backward through time, either direction, ragged or not, for the rows of one thread.
 #pragma once
-#include "cells/elman.h"
-#include "cells/gru.h"
-#include "cells/lstm.h"
+#include "cells/find.h"
 #include "gradients.h"
+#include "pairs.h"
 #include "some_rows.h"
 
 #include <new>
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
-
-template <class T> Cell<T> find_cell(const slimrnn_scan &s) {
-    switch (s.cell) {
-        case SLIMRNN_TANH: return {1, Elman<T, Tanh>::forward, Elman<T, Tanh>::backward};
-        case SLIMRNN_RELU: return {1, Elman<T, Relu>::forward, Elman<T, Relu>::backward};
-        case SLIMRNN_IDENTITY: return {1, Elman<T, Identity>::forward, Elman<T, Identity>::backward};
-        case SLIMRNN_MODRELU:
-            if (s.is_complex) return {1, ModRelu<T, true>::forward, ModRelu<T, true>::backward};
-            return {1, ModRelu<T, false>::forward, ModRelu<T, false>::backward};
-        case SLIMRNN_LSTM: return {4, Lstm<T>::forward, Lstm<T>::backward};
-        case SLIMRNN_GRU_AFTER: return {3, GruAfter<T>::forward, GruAfter<T>::backward};
-        case SLIMRNN_GRU_BEFORE: return {3, GruBefore<T>::forward, GruBefore<T>::backward};
-        default: return {0, nullptr, nullptr};
-    }
-}
 
 template <class T> class TimeLoop {
     const slimrnn_scan &s;
@@ -288,42 +272,19 @@ template <class T> class TimeLoop {
                 memset(to, 0, sizeof(T) * width);
                 continue;
             }
-            const int64_t n = width / 2;
-            int64_t i = 0;
-            for (; i + lanes<T> <= n; i += lanes<T>) {
-                Vec<T> re, im;
-                separate<T>(load(h + 2 * i), load(h + 2 * i + lanes<T>), re, im);
-                store(to + i, re), store(to + n + i, im);
-            }
-            for (; i < n; i++) to[i] = h[2 * i], to[n + i] = h[2 * i + 1];
-        }
-    }
-    // pairs = (or +=) what a row shows
-    template <bool ADD> void as_pairs(const T *row, T *pairs) const {
-        const int64_t n = width / 2;
-        int64_t i = 0;
-        for (; i + lanes<T> <= n; i += lanes<T>) {
-            Vec<T> low, high;
-            T *to = pairs + 2 * i;
-            interleave<T>(load(row + i), load(row + n + i), low, high);
-            store(to, ADD ? load(to) + low : low);
-            store(to + lanes<T>, ADD ? load(to + lanes<T>) + high : high);
-        }
-        for (; i < n; i++) {
-            pairs[2 * i] = (ADD ? pairs[2 * i] : T(0)) + row[i];
-            pairs[2 * i + 1] = (ADD ? pairs[2 * i + 1] : T(0)) + row[n + i];
+            from_pairs(h, width / 2, to);
         }
     }
     // The state again, from what was shown of it.
     T *shown(int64_t t, T *local) const {
         T *at = out(s.out, t, width);
         if (!s.is_complex) return at;
-        for (int64_t r = 0; r < rows; r++) as_pairs<false>(at + r * width, local + r * width);
+        for (int64_t r = 0; r < rows; r++) as_pairs<T, false>(at + r * width, width / 2, local + r * width);
         return local;
     }
     void add_shown(T *d_h, const T *d_out) const {
         if (s.is_complex)
-            as_pairs<true>(d_out, d_h);
+            as_pairs<T, true>(d_out, width / 2, d_h);
         else
             for (int64_t i = 0; i < width; i++) d_h[i] += d_out[i];
     }

@@ -6,6 +6,11 @@ A layer is any cell x any structure of the recurrent matrix:
     >>> rnn = GRU(1, 128, structure=LowRank(24) + Diagonal(), batch_first=True)
 """
 
+# ruff: noqa: E402 -- before torch is imported, which takes seconds
+from slimrnn._interrupts import take_over
+
+take_over()
+
 from slimrnn.cells import Leaky
 from slimrnn.layers import (
     GRU,

@@ -87,6 +87,18 @@ BAD = {
         sphere(TONE, sample_count=""),
         "expected a number for sample_count in the header of .*, got nothing",
     ),
+    "SPHERE of a size in superscript": (
+        FULL.replace(b"   1024", b"   10\xb24"),
+        "expected the size of the SPHERE header at byte 8 of .*, got '10²4'",
+    ),
+    "SPHERE of a count in superscript": (
+        sphere(TONE, sample_count="-i 1\xb9").replace("¹".encode(), b"\xb9"),
+        "expected a number for sample_count in the header of .*, got '1¹'",
+    ),
+    "SPHERE of a count of many digits": (
+        sphere(TONE, sample_count=f"-i {'9' * 600}"),
+        "expected a number for sample_count in the header of .*, got '9{59}…$",
+    ),
     "SPHERE in stereo": (
         sphere(TONE, channel_count="-i 2"),
         r"expected one channel \(channel_count 1\) in .*, got channel_count 2",
@@ -98,11 +110,11 @@ BAD = {
     "SPHERE of bytes": (sphere(TONE, sample_n_bytes="-i 1"), "expected 16-bit samples .* got sample_n_bytes 1"),
     "SPHERE of another order": (
         sphere(TONE, sample_byte_format="-s2 11"),
-        "expected sample_byte_format 01 or 10 in .*, got 11",
+        "expected sample_byte_format 01 or 10 in .*, got '11'",
     ),
     "shortened SPHERE": (
         sphere(TONE, sample_coding="-s26 pcm,embedded-shorten-v2.00"),
-        "got sample_coding pcm,embedded-shorten-v2.00: convert it by sph2pipe -f wav a.wav OUT",
+        "got sample_coding 'pcm,embedded-shorten-v2.00': convert it by sph2pipe -f wav a.wav OUT",
     ),
     "truncated RIFF": (riff(TONE.tobytes())[:-1], "is truncated: expected 1,000 samples up to byte 2,044, got 2,043"),
     "RIFF that breaks off": (

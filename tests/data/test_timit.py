@@ -11,7 +11,6 @@ import pytest
 
 from real_data import needs_data
 from slimrnn.data import DataError
-from slimrnn.data.mfcc import frames_in
 from slimrnn.data.phones import (
     NUMBERS,
     PHONES,
@@ -25,6 +24,7 @@ from slimrnn.data.phones import (
 )
 from slimrnn.data.timit import (
     CORE,
+    FRAMING,
     SAMPLE_SPEAKERS,
     Corpus,
     Utterance,
@@ -58,7 +58,7 @@ def test_the_sample_has_its_counts(sample: Corpus) -> None:
 @needs_data
 def test_features_of_every_utterance_have_its_length(sample: Corpus) -> None:
     sizes = [(one.audio.stat().st_size - 1024) // 2 for one in sample.utterances]
-    assert np.diff(sample.starts).tolist() == [frames_in(size) for size in sizes]
+    assert np.diff(sample.starts).tolist() == [FRAMING.frames_in(size) for size in sizes]
     assert sample.starts[-1] == len(sample.features) == len(sample.phones) == 48_695
     assert sample.features.shape[1] == 26
     assert np.isfinite(sample.features).all()
@@ -152,7 +152,10 @@ def test_frames_between_and_after_segments_have_no_label() -> None:
         ("0 10 h#\n8 20 aa\n", "expected a start of at least 10, where the last ended, in line 2 of .*a.phn, got 8"),
         ("10 10 h#\n", "expected a segment that ends after its start in line 1 of .*a.phn, got '10 10 h#'"),
         ("0 10 h#\n10 aa\n", "expected start, end and phone in line 2 of .*a.phn, got '10 aa'"),
-        ("0 -5 h#\n", "expected start, end and phone in line 1 of .*a.phn, got '0 -5 h#'"),
+        ("0 -5 h#\n", "expected a sample by number, of at most 18 digits, in line 1 of .*a.phn, got '-5'"),
+        ("0 5 h#\n5 ² h#\n", "expected a sample by number, .* in line 2 of .*a.phn, got 'Â²'"),
+        (f"0 {2**63} h#\n", f"expected a sample by number, .* in line 1 of .*a.phn, got '{2**63}'"),
+        (f"0 {'9' * 5000} h#\n", "expected a sample by number, .* in line 1 of .*a.phn, got '9{59}…$"),
         ("\n \n", "expected lines of start, end and phone in .*a.phn, got none"),
     ],
 )

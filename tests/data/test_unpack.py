@@ -98,6 +98,30 @@ def test_links_are_refused(make: Callable[[Path], Path], tmp_path: Path, folder:
 
 
 @both
+def test_bombs_are_refused_before_they_are_unpacked(pack: Pack, tmp_path: Path, folder: Path) -> None:
+    archive = pack(tmp_path / "archive", {"top/a.txt": bytes(2**27)})
+    with pytest.raises(DataError, match=r"expected at most 67,108,864 bytes in .*archive, got"):
+        unpack(archive, folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_tar_bomb_among_the_headers_is_refused(tmp_path: Path, folder: Path) -> None:
+    with tarfile.open(tmp_path / "archive", "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        member = tarfile.TarInfo("top/a.txt")
+        member.pax_headers = {"comment": "x" * 2**27}
+        archive.addfile(member)
+    with pytest.raises(DataError, match=r"expected at most 67,108,864 bytes in .*archive, got more"):
+        unpack(tmp_path / "archive", folder)
+
+
+def test_too_many_members_are_refused(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slimrnn.data.unpack.MEMBERS", 2)
+    for pack in (zipped, tarred):
+        with pytest.raises(DataError, match=r"expected at most 2 members in .*archive, got more"):
+            unpack(pack(tmp_path / "archive", FILES), folder)
+
+
+@both
 def test_damaged_archives_leave_nothing(pack: Pack, tmp_path: Path, folder: Path) -> None:
     archive = pack(tmp_path / "archive", FILES)
     content = bytearray(archive.read_bytes())

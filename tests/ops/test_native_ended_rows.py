@@ -1,4 +1,4 @@
-"""Sequences that have ended take no part: whatever stands in their padding is not seen, and has no gradient."""
+"""Sequences that have ended take no part: what stands in their padding reaches no output, state or gradient."""
 
 from __future__ import annotations
 
@@ -94,3 +94,16 @@ def test_no_sequences(cell: str, options: dict[str, Any], backend: str) -> None:
             assert x.grad is not None
             assert x.grad.shape == x.shape
             assert all(p.grad is None or not p.grad.any() for p in stack.parameters())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@directions
+def test_second_derivatives_of_ended_sequences_where_zero_has_none(backend: str, reverse: bool) -> None:
+    """|z| of a modReLU without input and state has no second derivative: the sequences that go on have."""
+    layer = on(backend, build("modrelu", "diagonal"))
+    x, lengths = numbers(TIME, 2, INPUT).requires_grad_(), torch.tensor([2, 5])
+    output, _ = layer(x, tuple(torch.zeros_like(s) for s in start(layer, 2)), lengths, reverse)
+    parameters = [x, *layer.parameters()]
+    first = torch.autograd.grad(output.square().sum(), parameters, create_graph=True)
+    second = torch.autograd.grad(torch.stack([g.square().sum() for g in first]).sum(), parameters)
+    assert all(torch.isfinite(g).all() for g in (*first, *second))

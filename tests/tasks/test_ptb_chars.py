@@ -22,9 +22,8 @@ from slimrnn.tasks.sentences import Sentences
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, resume, train
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.conductor import evaluated_sizes, final_sizes
 from slimrnn.training.errors import ConfigError
-from slimrnn.training.evaluation import EvaluationBatches, measure
+from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
 
 MODEL = ModelConfig("lstm", 6)
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slimrnn.data.interactions import Columns, Interactions, interactions_from
+from slimrnn.data.tables import Table
 from slimrnn.tasks.recommend_splits import (
     SPLITS,
     Histories,
@@ -27,7 +28,7 @@ from slimrnn.tasks.recommend_splits import (
 
 def log_of(rows: list[tuple[int, int, int]]) -> Interactions:
     frame = pl.DataFrame(rows, schema=["user", "item", "time"], orient="row")
-    return interactions_from(frame, Path("log.parquet"), Columns())
+    return interactions_from(Table(frame, str), Path("log.parquet"), Columns())
 
 
 def read(windows: Windows) -> set[int]:

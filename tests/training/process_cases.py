@@ -1,9 +1,20 @@
-"""What processes do in tests; quick to import, which each of them has to."""
+"""What processes do in tests; quick to import, which each of them has to.
+
+As a script, it trains `config_of(DIRECTORY)`, and the node called "lost" dies on the way."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
+from torch import Tensor
+
+from slimrnn.tasks.adding import AddingTask
+from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Score, TrainingError
 from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
 
@@ -13,3 +24,41 @@ def second_fails() -> None:
     if my_place().rank == 1:
         raise TrainingDiverged("the second process failed")
     time.sleep(600)
+
+
+@dataclass(frozen=True)
+class LosesANode(AddingTask):
+    """In update 16 of the node called "lost", all of its processes end as if its power did."""
+
+    def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
+        if batch.update == 15 and os.environ.get("NODE") == "lost":
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().scores(output, batch)
+
+
+def config_of(directory: Path) -> Config:
+    """Batches that do not divide evenly by 4."""
+    return Config(
+        LosesANode(6),
+        ModelConfig("gru", 5),
+        OptimConfig(lr=1e-2, clip_norm=0.5),
+        updates=20,
+        batch_size=6,
+        valid_size=10,
+        test_size=10,
+        eval_every=5,
+        checkpoint_every=10,
+        dtype="float64",
+        tensorboard=False,
+        out=directory,
+    )
+
+
+if __name__ == "__main__":
+    from slimrnn.training import train
+
+    try:
+        train(config_of(Path(sys.argv[1])), quiet=True)
+    except TrainingError as error:
+        sys.exit(f"slimrnn: {error}")

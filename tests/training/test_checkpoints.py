@@ -18,17 +18,18 @@ from training_cases import EchoTask, file_size_limit, tiny
 
 from slimrnn.training import CheckpointError, OptimConfig, RunDirectoryError
 from slimrnn.training.checkpoints import (
-    SafetensorsIO,
     checkpoint_path,
     list_checkpoints,
     newest_checkpoint,
+    read_checkpoint,
     remove_old,
+    write_checkpoint,
 )
 from slimrnn.training.files import read_tensors, write_tensors, write_whole
 from slimrnn.training.record import fingerprint
 
 STATE: dict[str, Any] = {
-    "global_step": 7,
+    "update": 7,
     "weights": {"a": torch.randn(2, 3), "b": torch.tensor(1.5, dtype=torch.float64), "none": torch.zeros(0, 2)},
     "optimizer": [{"state": {0: {"step": torch.tensor(3.0)}, 1: {}}, "betas": (0.9, 0.999), "lr": 1e-3}],
     "complex": (torch.randn(2, dtype=torch.complex64), torch.randn(2, dtype=torch.complex128)),
@@ -54,13 +55,13 @@ def _assert_same(value: Any, other: Any) -> None:
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
-    SafetensorsIO("run").save_checkpoint(STATE, tmp_path / "c")
-    _assert_same(SafetensorsIO("run").load_checkpoint(tmp_path / "c"), STATE)
+    write_checkpoint(tmp_path / "c", "run", STATE)
+    _assert_same(read_checkpoint(tmp_path / "c", "run"), STATE)
 
 
 def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"expected tensors, numbers, texts .* at a.b"):
-        SafetensorsIO().save_checkpoint({"a": {"b": object()}}, tmp_path / "c")
+        write_checkpoint(tmp_path / "c", "run", {"a": {"b": object()}})
 
 
 def _truncate(path: Path) -> None:
@@ -92,7 +93,7 @@ def _other_safetensors(path: Path) -> None:
 
 
 def _other_run(path: Path) -> None:
-    SafetensorsIO("other").save_checkpoint(STATE, path)
+    write_checkpoint(path, "other", STATE)
 
 
 def _other_version(path: Path) -> None:
@@ -116,10 +117,10 @@ def test_damaged_file_is_refused_and_the_one_before_is_used(
     damage: Callable[[Path], None], message: str, tmp_path: Path
 ) -> None:
     for update in (7, 14):
-        SafetensorsIO("run").save_checkpoint(STATE | {"global_step": update}, checkpoint_path(tmp_path, update))
+        write_checkpoint(checkpoint_path(tmp_path, update), "run", STATE | {"update": update})
     damage(checkpoint_path(tmp_path, 14))
     said: list[str] = []
-    assert newest_checkpoint(tmp_path, "run", said.append) == (checkpoint_path(tmp_path, 7), 7)
+    _assert_same(newest_checkpoint(tmp_path, "run", said.append), STATE)
     assert len(said) == 1
     assert message in said[0]
     assert "update-000000014" in said[0]
@@ -129,13 +130,13 @@ def test_damaged_file_is_refused_and_the_one_before_is_used(
 @given(st.data())
 def test_any_changed_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("byte") / "c"
-    SafetensorsIO().save_checkpoint({"a": torch.arange(4), "b": 1.5}, path)
+    write_checkpoint(path, "run", {"a": torch.arange(4), "b": 1.5})
     content = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
     path.write_bytes(content)
     with pytest.raises(CheckpointError):
-        SafetensorsIO().load_checkpoint(path)
+        read_checkpoint(path, "run")
 
 
 def test_no_checkpoint_at_all_is_a_beginning_and_only_bad_ones_are_an_error(tmp_path: Path) -> None:

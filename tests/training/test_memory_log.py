@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ import pytest
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
 
 from slimrnn.tasks import AddingTask, ReverseTask
-from slimrnn.training import Config, MemoryLog, ModelConfig, SequenceModule
+from slimrnn.training import Config, MemoryLog, ModelConfig, SequenceModule, train
 
 UPDATES = 6
 
@@ -95,6 +98,19 @@ def test_training_is_the_same_to_the_bit(cell: str) -> None:
         assert (one.grad is None) == (other.grad is None)
         if one.grad is not None and other.grad is not None:
             assert torch.equal(one.grad, other.grad)
+
+
+def test_in_our_loop_it_logs_to_tensorboard_and_changes_nothing(tmp_path: Path) -> None:
+    model = ModelConfig("gru", 5, layers=2, dropout=0.5)
+    config = Config(
+        AddingTask(length=20), model, updates=6, batch_size=4, valid_size=4, test_size=4, out=tmp_path / "a"
+    )
+    watched = train(config, quiet=True, callbacks=[MemoryLog(every=2)])
+    board = EventAccumulator(str(tmp_path / "a" / "tensorboard")).Reload()
+    lengths = board.Scalars("memory/rnn.l0/length")
+    assert [event.step for event in lengths] == [2, 4, 6]
+    assert all(0 < event.value <= 20 for event in lengths)
+    assert watched.final == train(replace(config, out=tmp_path / "b"), quiet=True).final
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning")

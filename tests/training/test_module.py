@@ -75,6 +75,21 @@ def test_recovery_warns(tmp_path: Path) -> None:
         _trainer(tmp_path, max_steps=5, enable_checkpointing=False).fit(module)
 
 
+@pytest.mark.filterwarnings("ignore:Checkpoint directory .* exists and is not empty")
+def test_own_trainer_goes_on_from_its_own_checkpoint(tmp_path: Path) -> None:
+    """With the carried state of a piece, and recoveries before it."""
+    config = tiny(task=EchoTask(spoiled=7), optim=OptimConfig("sgd", 1e-2, momentum=0.5), bptt=5, updates=20)
+    whole, stopped, resumed = (SequenceModule(config) for _ in range(3))
+    whole.say = stopped.say = lambda text: None
+    _trainer(tmp_path, max_steps=20, enable_checkpointing=False).fit(whole)
+    keep = ModelCheckpoint(tmp_path, every_n_train_steps=11, filename="kept")
+    _trainer(tmp_path, max_steps=11, callbacks=[keep]).fit(stopped)
+    _trainer(tmp_path, max_steps=20, callbacks=[keep]).fit(resumed, ckpt_path=tmp_path / "kept.ckpt")
+    assert len(resumed.recoveries) == 3
+    assert resumed.recoveries == whole.recoveries
+    assert all(torch.equal(weight, whole.state_dict()[name]) for name, weight in resumed.state_dict().items())
+
+
 def test_same_seed_same_weights() -> None:
     weights = [SequenceModule(tiny(seed=seed)).model.state_dict() for seed in (3, 3, 4)]
     name = "readout.weight"

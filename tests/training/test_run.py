@@ -16,6 +16,7 @@ from training_cases import EchoTask, tiny
 from slimrnn.training import (
     Batch,
     ConfigError,
+    ModelConfig,
     OptimConfig,
     Run,
     Score,
@@ -46,6 +47,24 @@ def test_directory_of_a_run(tmp_path: Path) -> None:
     assert {"slimrnn", "torch", "lightning"} <= set(record["versions"])
     assert list((result.directory / "tensorboard").iterdir())
     assert (result.directory / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+class CountingTask(EchoTask):
+    built = 0
+
+    def model(self, config: ModelConfig) -> torch.nn.Module:
+        CountingTask.built += 1
+        return super().model(config)
+
+
+def test_the_net_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the best net is not the last."""
+    monkeypatch.setattr(CountingTask, "built", 0)
+    config = tiny(tmp_path / "run", CountingTask(), optim=OptimConfig(lr=30.0), updates=20)
+    assert train(config, quiet=True).best_update == 0
+    assert CountingTask.built == 1
+    resume(tmp_path / "run", replace(config, updates=30), quiet=True)
+    assert CountingTask.built == 2
 
 
 def test_curve_has_a_row_for_every_evaluation(tmp_path: Path) -> None:

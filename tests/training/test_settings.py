@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from training_cases import EchoTask, first_indices, tiny
 
+from slimrnn.tasks import AddingTask
 from slimrnn.training import (
     Config,
     ConfigError,
@@ -97,7 +98,17 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"stop_at": float("nan")}, "expected stop_at to be finite"),
     ({"seed": 10**30}, "expected seed to be an integer of 64 bits"),
     ({"threads": 10**12}, "expected threads to be at most 1,024"),
-    ({"model": ModelConfig("gru", 10**12)}, "expected a net that fits into the memory, got 1,000,000,000,000 units"),
+    (
+        {"model": ModelConfig("gru", 10**12)},
+        "that fits into the memory, .* got 5 sequences of 12 steps through 1,000,000,000,000 units",
+    ),
+    ({"model": ModelConfig("gru", 300_000)}, "expected a net that fits into the memory, got 300,000 units"),
+    ({"task": AddingTask(10**12)}, "expected a run that fits into the memory, .* sequences of 1,000,000,000,000 steps"),
+    (
+        {"task": AddingTask(10**9), "batch_size": 500},
+        "got 500 sequences of 1,000,000,000 steps through 8 units, which take more than",
+    ),
+    ({"updates": 10**400}, "expected updates to be an integer of 64 bits, got a number of 1,329 bits"),
     ({"dtype": "float16"}, "expected dtype to be float32 or float64"),
 ]
 

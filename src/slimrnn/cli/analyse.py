@@ -17,7 +17,7 @@ from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
 from slimrnn.tasks import load_run, run_config
 from slimrnn.training.config import Config
-from slimrnn.training.reading import reader
+from slimrnn.training.nets import reader
 from slimrnn.training.task import Batch
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ class Contestant:
 
     @property
     def parameters(self) -> int:
-        return int(self.run.record["parameters"]["total"])
+        return self.run.parameters
 
     @property
     def progress(self) -> tuple[float, float]:

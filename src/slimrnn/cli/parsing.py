@@ -22,6 +22,10 @@ REWORDED = (
     ),
     (r"Missing value for argument '(.*?)'.*", r"expected a value after \1, got none"),
     (r"Error parsing (\S+): invalid literal for int\(\).*: (.*)", r"expected \1 to be an integer, got \2"),
+    (
+        r"Error parsing (\S+): Exceeds the limit .* value has (\d+) digits.*",
+        r"expected \1 to be an integer, got \2 digits",
+    ),
     (r"Error parsing (\S+): could not convert string to float: (.*)", r"expected \1 to be a number, got \2"),
     (r"Error parsing (\S+): no type matching FLOAT\|.* from \[(.*?)\]\. .*", r"expected \1 to be numbers, got \2"),
     (r"Error parsing \S*: (expected .*)", r"\1"),

@@ -76,7 +76,7 @@ def load(directory: Path, task: str | None = None) -> tuple[RecommendTask, Recom
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
     from slimrnn.training.files import read_tensors
-    from slimrnn.training.nets import WEIGHTS
+    from slimrnn.training.nets import WEIGHTS, load_weights
     from slimrnn.training.record import Run
 
     run = Run(directory)
@@ -84,14 +84,15 @@ def load(directory: Path, task: str | None = None) -> tuple[RecommendTask, Recom
     if not isinstance(config.task, RecommendTask):
         raise UsageError(f"expected a run on {RecommendTask.name}, got {directory}, which is one on {config.task.name}")
     weights, _ = read_tensors(run.best_weights, WEIGHTS)
-    if int(weights["catalogue"]) != config.task.log.catalogue:
-        known, found = len(weights["bias"]), config.task.output_size
+    catalogue = weights.get("catalogue")
+    if catalogue is not None and [*catalogue.reshape(-1).tolist()] != [config.task.log.catalogue]:
+        known, found = len(weights.get("bias", ())), config.task.output_size
         raise UsageError(
             f"expected the log that the net was trained on, with {known:,} items, got another, with {found:,}"
         )
     model = build_model(config)
     assert isinstance(model, RecommenderModel)  # what the task makes
-    model.load_state_dict(weights)
+    load_weights(model, weights, run.best_weights)
     return config.task, model.eval()
 
 

@@ -111,7 +111,7 @@ def _report(row: PaperRow, verdict: Verdict, run: Run, result: Result) -> str:
     """The authors' learning curve next to ours, our result, the paper's, and the verdict."""
     lines = []
     if row.curve:
-        scores = dict(zip(run.curve["update"], run.curve[f"{row.split}/{row.score}"], strict=True))
+        scores = dict(zip(run.curve["update"], run.column(f"{row.split}/{row.score}"), strict=True))
         rows = [[f"{update:,}", number(scores.get(update)), number(paper)] for update, paper in row.curve]
         lines += [table([["updates", "ours", "paper"], *rows]), ""]
     ours = f"{row.split} {row.score} {number(verdict.value)}"

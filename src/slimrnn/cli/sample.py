@@ -63,7 +63,7 @@ def load(directory: Path, task: str | None = None) -> tuple[PTBCharsTask, Symbol
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
     from slimrnn.training.files import read_tensors
-    from slimrnn.training.nets import WEIGHTS
+    from slimrnn.training.nets import WEIGHTS, load_weights
     from slimrnn.training.record import Run
     from slimrnn.training.symbol_model import SymbolModel
 
@@ -72,13 +72,13 @@ def load(directory: Path, task: str | None = None) -> tuple[PTBCharsTask, Symbol
     if not isinstance(config.task, PTBCharsTask):
         raise UsageError(f"expected a run on {PTBCharsTask.name}, got {directory}, which is one on {config.task.name}")
     weights, _ = read_tensors(run.best_weights, WEIGHTS)
-    known = len(weights["readout.bias"])
-    if known != config.task.output_size:
+    known = weights["readout.bias"].numel() if "readout.bias" in weights else None
+    if known not in (None, config.task.output_size):
         found = f"{config.task.file} with {config.task.output_size}"
         raise UsageError(f"expected the text that the net was trained on, with {known} symbols, got {found}")
     model = build_model(config)
     assert isinstance(model, SymbolModel)  # what the task makes
-    model.load_state_dict(weights)
+    load_weights(model, weights, run.best_weights)
     return config.task, model.eval()
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from slimrnn._texts import shown
 from slimrnn.cli.errors import UsageError
 from slimrnn.cli.tasks import listing
 from slimrnn.tasks import TASKS, config_from_dict, find_task
@@ -40,17 +41,11 @@ def starting_point(arguments: Sequence[str], command: str, usage: str) -> tuple[
 
 def load(file: Path) -> Config:
     """Settings from YAML or JSON: those of a run, or a whole run.json."""
-    import yaml
+    from slimrnn.cli.yaml_files import read_yaml
 
-    try:
-        content = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text"
-        raise UsageError(f"expected a file of settings, got {file}: {reason}") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"expected YAML, got {file}: {error}") from None
+    content = read_yaml(file)
     if not isinstance(content, Mapping):
-        raise UsageError(f"expected {file} to hold names and values, got {content!r}")
+        raise UsageError(f"expected {file} to hold names and values, got {shown(content)}")
     inner = content.get("config")
     if isinstance(inner, Mapping):  # a run.json: another run needs another directory
         return config_from_dict({**inner, "out": None})

@@ -35,7 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     start, rest = starting_point(arguments, "train", USAGE)
     filled = parse(run_form(Options(), start), rest, f"slimrnn train {start.task.name}", compact=True)
     budget = seconds(filled.budget)
-    from slimrnn.training.run import train  # Lightning takes seconds to import, which --help can do without
+    from slimrnn.training.run import train  # what it imports, --help can do without
 
     config = run_config(filled)
     result = train(config, shlex.join(["slimrnn", "train", *arguments]), budget)

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from slimrnn._texts import shown, whole_number
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 
 SPHERE, RIFF = b"NIST_1A\n", b"RIFF"
 PCM, EXTENSIBLE = 1, 0xFFFE  # of a WAVE file's formats
 BYTES = 2  # of a sample
+LONGEST = 12  # digits of a number in a header
 Samples = NDArray[np.int16]
 
 
@@ -34,10 +36,10 @@ def read_audio(path: Path, rate: int) -> Samples:
 
 def _sphere(content: bytes, path: Path, rate: int) -> Samples:
     """A header of so many bytes as its second line says, with a field a line, `name -type value`; then the samples."""
-    size = content[8:16].strip()
-    if not size.isdigit() or int(size) < 16:
-        raise DataError(f"expected the size of the SPHERE header at byte 8 of {path}, got {size!r}")
-    start = int(size)
+    size = content[8:16].strip().decode("latin-1")
+    start = whole_number(size)
+    if start is None or start < 16:
+        raise DataError(f"expected the size of the SPHERE header at byte 8 of {path}, got {shown(size)}")
     if len(content) < start:
         raise DataError(f"{path} is truncated: expected a header of {start:,} bytes, got {len(content):,}")
     header, end, _ = content[:start].partition(b"end_head")
@@ -50,7 +52,7 @@ def _sphere(content: bytes, path: Path, rate: int) -> Samples:
     coding = fields.get("sample_coding", "pcm")
     if coding != "pcm":
         raise DataError(
-            f"expected plain samples in {path}, got sample_coding {coding}: "
+            f"expected plain samples in {path}, got sample_coding {shown(coding)}: "
             f"convert it by sph2pipe -f wav {path.name} OUT"
         )
     _check(path, "channel_count", _number(fields, "channel_count", path), 1, "one channel")
@@ -58,7 +60,9 @@ def _sphere(content: bytes, path: Path, rate: int) -> Samples:
     _check(path, "sample_n_bytes", _number(fields, "sample_n_bytes", path), BYTES, "16-bit samples")
     order = {"01": "<i2", "10": ">i2"}.get(fields.get("sample_byte_format", ""))
     if order is None:
-        raise DataError(f"expected sample_byte_format 01 or 10 in {path}, got {fields.get('sample_byte_format')}")
+        raise DataError(
+            f"expected sample_byte_format 01 or 10 in {path}, got {shown(fields.get('sample_byte_format'))}"
+        )
     count = _number(fields, "sample_count", path)
     if len(content) > start + BYTES * count:
         raise DataError(f"{path} is damaged: expected its end at byte {start + BYTES * count:,}, got {len(content):,}")
@@ -66,10 +70,12 @@ def _sphere(content: bytes, path: Path, rate: int) -> Samples:
 
 
 def _number(fields: dict[str, str], name: str, path: Path) -> int:
-    value = fields.get(name, "nothing")
-    if not value.isdigit():
-        raise DataError(f"expected a number for {name} in the header of {path}, got {value}")
-    return int(value)
+    value = fields.get(name)
+    number = None if value is None else whole_number(value, LONGEST)
+    if number is None:
+        got = "nothing" if value is None else shown(value)
+        raise DataError(f"expected a number for {name} in the header of {path}, got {got}")
+    return number
 
 
 def _riff(content: bytes, path: Path, rate: int) -> Samples:

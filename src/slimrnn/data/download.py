@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from slimrnn._texts import whole_number
 from slimrnn.data.dataset import Source
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import checksum, writing
@@ -91,8 +92,8 @@ def _receive(url: str, part: Path, before: int, report: Report) -> bool:
         start = _first_byte(response.headers.get("Content-Range", "")) if goes_on else 0
         if start not in (0, before):
             raise DataError(f"expected {url} from byte {before:,} on, got it from byte {start:,}")
-        length = response.headers.get("Content-Length")
-        total = start + int(length) if length else None
+        length = response.headers.get("Content-Length", "")
+        total = None if (size := whole_number(length.strip())) is None else start + size
         with _writing_at(part, start) as file:
             done = start
             report(done, total)
@@ -119,7 +120,8 @@ def _writing_at(part: Path, start: int) -> Iterator[BinaryIO]:
 def _first_byte(content_range: str) -> int:
     """Of "bytes 100-199/200"."""
     first = content_range.removeprefix("bytes ").partition("-")[0]
-    return int(first) if first.isdigit() else -1
+    number = whole_number(first)
+    return -1 if number is None else number
 
 
 def _is_complete(error: urllib.error.HTTPError, there: int) -> bool:

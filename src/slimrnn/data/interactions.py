@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import warnings
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn._checks import suggestion
+from slimrnn._texts import listed, shown
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
+from slimrnn.data.tables import Table, kind_of, polars, read_table
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -27,8 +27,6 @@ USUAL_NAMES = {
     "item": ("item", "item_id", "itemId", "movieId"),
     "time": ("timestamp", "time"),
 }
-WITHOUT_HEADER = {"txt": ("user", "item"), "dat": ("user", "item", "rating", "timestamp")}
-SEPARATORS = {"csv": ",", "tsv": "\t", "txt": " ", "dat": "::"}
 
 Numbers = NDArray[np.int32]
 
@@ -84,25 +82,26 @@ def read_interactions(path: Path, columns: Columns | None = None, skip_incomplet
 
 @lru_cache(maxsize=4)
 def _read(path: Path, size: int, changed: int, columns: Columns, skip_incomplete: bool) -> Interactions:
-    return interactions_from(read_frame(path), path, columns, skip_incomplete)
+    return interactions_from(read_table(path), path, columns, skip_incomplete)
 
 
-def interactions_from(frame: DataFrame, path: Path, columns: Columns, skip_incomplete: bool = False) -> Interactions:
+def interactions_from(table: Table, path: Path, columns: Columns, skip_incomplete: bool = False) -> Interactions:
     """A table whose columns are texts, or of a Parquet file's types; `path` is for messages."""
-    kind = _kind(path)
-    if kind == "txt":
+    frame = table.frame
+    if kind_of(path) == "txt":
         columns = Columns(columns.user, columns.item, columns.time, columns.page, in_order=True)
     names = _names(frame.columns, columns, path)
     frame = frame.select([frame[name].alias(role) for role, name in names.items()])
     _check_types(frame, names, path)
-    first_row = 1 if kind in (*WITHOUT_HEADER, "parquet") else 2
-    frame, incomplete = _without_missing(frame, names, path, first_row, skip_incomplete)
+    frame, rows, incomplete = _without_missing(frame, names, path, table.place, skip_incomplete)
     if len(frame) == 0:
         raise DataError(f"expected events in {path}, got none")
     users, user_ids = _numbered(frame["user"])
     items, item_ids = _numbered(frame["item"])
     pages, page_ids = _numbered(frame["page"]) if "page" in names else (None, ())
-    times = _seconds(frame["time"], path, names["time"]) if "time" in names else None
+    times = None
+    if "time" in names:
+        times = _seconds(frame["time"], path, names["time"], lambda event: table.place(int(rows[event])))
     order = np.argsort(users, kind="stable") if times is None else np.lexsort((times, users))
     duplicates = 0
     if times is not None:
@@ -121,62 +120,6 @@ def interactions_from(frame: DataFrame, path: Path, columns: Columns, skip_incom
     )
 
 
-def read_frame(path: Path) -> DataFrame:
-    """A whole table; of text files all columns are texts."""
-    pl = polars()
-    kind = _kind(path)
-    with reading(path):
-        raw = path.read_bytes()
-    if not raw:
-        raise DataError(f"expected a log of events, got {path}, which is empty")
-    if path.suffix == ".gz":
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"expected a whole gzip file, got {path}: {error}") from None
-    try:
-        if kind != "parquet":
-            return parse_table(raw, SEPARATORS[kind], WITHOUT_HEADER.get(kind))
-        frame: DataFrame = pl.read_parquet(raw)
-        return frame
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DataError(f"expected a table in {path}, got one that cannot be read: {reason}") from None
-
-
-def parse_table(raw: bytes, separator: str, names: Sequence[str] | None = None) -> DataFrame:
-    """Lines of values with a separator between them; `names` where no header has them."""
-    pl = polars()
-    if not raw.strip():
-        raise DataError("expected a log of events, got an empty file")
-    frame: DataFrame = pl.read_csv(raw, separator=separator[0], has_header=names is None, infer_schema=False)
-    if names is None:
-        return frame
-    kept = frame[:, :: len(separator)]  # polars takes separators of one character: "::" is an empty value between two
-    if kept.width < len(names):
-        raise pl.exceptions.ComputeError(f"{kept.width} columns instead of {', '.join(names)}")
-    kept = kept[:, : len(names)]
-    return kept.rename(dict(zip(kept.columns, names, strict=False)))
-
-
-def polars() -> Any:
-    """The package, when it is needed."""
-    try:
-        import polars
-    except ModuleNotFoundError:
-        raise DataError('expected the package polars, got none: pip install "slimrnn[data]"') from None
-    return polars
-
-
-def _kind(path: Path) -> str:
-    """csv, tsv, txt, dat or parquet."""
-    suffixes = path.suffixes[:-1] if path.suffix == ".gz" else path.suffixes
-    kind = suffixes[-1][1:] if suffixes else ""
-    if kind not in (*SEPARATORS, "parquet"):
-        raise DataError(f"expected a log in .csv, .tsv, .parquet, .txt or .dat, got {path}")
-    return kind
-
-
 def _names(present: Sequence[str], columns: Columns, path: Path) -> dict[str, str]:
     """Of the columns that are read, by what they are."""
     names: dict[str, str] = {}
@@ -190,7 +133,7 @@ def _names(present: Sequence[str], columns: Columns, path: Path) -> dict[str, st
             hint = "" if asked is None else suggestion(asked, present)
             ways = "" if role != "time" else ", or --in-order where rows are in time order and have none"
             raise DataError(
-                f"expected a column {' or '.join(wanted)} in {path}, got {', '.join(present)}{hint}: "
+                f"expected a column {' or '.join(wanted)} in {path}, got {listed(present)}{hint}: "
                 f"--{role}-column says which{ways}"
             )
         names[role] = name
@@ -208,25 +151,26 @@ def _check_types(frame: DataFrame, names: dict[str, str], path: Path) -> None:
 
 
 def _without_missing(
-    frame: DataFrame, names: dict[str, str], path: Path, first_row: int, skip: bool
-) -> tuple[DataFrame, int]:
+    frame: DataFrame, names: dict[str, str], path: Path, place: Callable[[int], str], skip: bool
+) -> tuple[DataFrame, NDArray[np.int64], int]:
+    """The rows that have all values, their numbers among all, and how many others there are."""
     pl = polars()
     frame = frame.fill_nan(None)
     empty = [pl.col(role).is_null() | (pl.col(role).cast(pl.String) == "") for role in frame.columns]
     missing = frame.select(pl.any_horizontal(empty)).to_series()
     count = int(missing.sum())
     if count == 0:
-        return frame, 0
+        return frame, np.arange(len(frame)), 0
     row = missing.arg_max() or 0
     role = next(role for role in frame.columns if frame[role][row] in (None, ""))
-    where = f"no {names[role]} in row {row + first_row:,}"
+    where = f"no {names[role]} in {place(row)}"
     rows = "row" if count == 1 else "rows"
     if not skip:
         raise DataError(
             f"expected all values in {path}, got {where} ({count:,} such {rows}): --skip-incomplete leaves them out"
         )
     warnings.warn(f"{path}: skipped {count:,} incomplete {rows}, the first with {where}", stacklevel=2)
-    return frame.filter(~missing), count
+    return frame.filter(~missing), np.flatnonzero(~missing.to_numpy()), count
 
 
 def _numbered(column: Series) -> tuple[Numbers, tuple[str, ...]]:
@@ -240,21 +184,22 @@ def _numbered(column: Series) -> tuple[Numbers, tuple[str, ...]]:
     return texts.cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int32), tuple(ids.to_list())
 
 
-def _seconds(column: Series, path: Path, name: str) -> NDArray[np.float64]:
+def _seconds(column: Series, path: Path, name: str, place: Callable[[int], str]) -> NDArray[np.float64]:
     """From numbers, or from dates as in 2026-01-31 or 2026-01-31 12:00:00."""
     pl = polars()
+    given = column
     if column.dtype == pl.String:
         numbers = column.cast(pl.Float64, strict=False)
         column = _dates(column) if numbers[0] is None else numbers
         if column.null_count():
             row = column.is_null().arg_max() or 0
-            raise DataError(f"expected numbers or dates as {name} in {path}, got another in event {row + 1:,}")
+            raise DataError(f"expected numbers or dates as {name} in {path}, got {shown(given[row])} in {place(row)}")
     if column.dtype.is_temporal():
         column = column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
     seconds: NDArray[np.float64] = column.cast(pl.Float64).to_numpy().astype(np.float64)
     if not np.isfinite(seconds).all():
         row = int(np.flatnonzero(~np.isfinite(seconds))[0])
-        raise DataError(f"expected finite numbers as {name} in {path}, got {seconds[row]} in event {row + 1:,}")
+        raise DataError(f"expected finite numbers as {name} in {path}, got {shown(given[row])} in {place(row)}")
     return seconds
 
 

@@ -6,10 +6,13 @@ import zipfile
 from functools import lru_cache
 from pathlib import Path
 
+from slimrnn._texts import listed
 from slimrnn.data.directory import dataset_folder, find_file
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
-from slimrnn.data.interactions import Columns, Interactions, interactions_from, parse_table, read_interactions
+from slimrnn.data.interactions import Columns, Interactions, interactions_from, read_interactions
+from slimrnn.data.tables import parse_table
+from slimrnn.data.unpack import DAMAGED, check_promised
 
 FILES = {"ml-1m-sequences": "ml-1m.txt", "ml-1m": "ratings.dat", "ml-latest-small": "ml-latest-small.zip"}
 EVENTS = {"ml-1m-sequences": 999_611, "ml-1m": 1_000_209}  # ml-latest-small may be replaced by a later one
@@ -30,7 +33,12 @@ def read_titles(name: str) -> dict[str, str]:
     """Titles by the ids of the log; empty where the files that have them are not there."""
     folder = dataset_folder(name)
     if name == "ml-latest-small":
-        frame = parse_table(_member(folder / FILES[name], "movies.csv"), ",")
+        archive = folder / FILES[name]
+        frame = parse_table(_member(archive, "movies.csv"), archive / "movies.csv", ",").frame
+        if not {"movieId", "title"} <= set(frame.columns):
+            raise DataError(
+                f"expected columns movieId and title in {archive / 'movies.csv'}, got {listed(frame.columns)}"
+            )
         return dict(zip(frame["movieId"].to_list(), frame["title"].to_list(), strict=True))
     if not (folder / "movies.dat").is_file():
         return {}
@@ -44,7 +52,8 @@ def read_titles(name: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _read_zip(path: Path) -> Interactions:
-    return interactions_from(parse_table(_member(path, "ratings.csv"), ","), Path("ratings.csv"), Columns(*COLUMNS))
+    inside = path / "ratings.csv"
+    return interactions_from(parse_table(_member(path, inside.name), inside, ","), inside, Columns(*COLUMNS))
 
 
 def _member(path: Path, name: str) -> bytes:
@@ -52,11 +61,12 @@ def _member(path: Path, name: str) -> bytes:
     with reading(path):
         try:
             with zipfile.ZipFile(path) as archive:
-                found = next((entry for entry in archive.namelist() if entry.split("/")[-1] == name), None)
+                found = next((entry for entry in archive.infolist() if entry.filename.split("/")[-1] == name), None)
                 if found is None:
                     raise DataError(f"expected {name} in {path}, got none")
+                check_promised(1, found.file_size, path)
                 return archive.read(found)
-        except zipfile.BadZipFile as error:
+        except DAMAGED as error:
             raise DataError(f"expected a whole zip file, got {path}: {error}") from None
 
 

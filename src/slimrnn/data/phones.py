@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slimrnn._texts import DIGITS, shown, whole_number
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 
@@ -85,7 +86,7 @@ def folding(count: int) -> NDArray[np.int64]:
 def read_phones(path: Path) -> list[Segment]:
     """The segments of a `.phn` file, whose lines are `start end phone`, in samples and in the order of time."""
     with reading(path):
-        lines = path.read_bytes().decode("latin-1").splitlines()
+        lines = path.read_bytes().decode("latin-1").split("\n")
     segments: list[Segment] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -93,9 +94,9 @@ def read_phones(path: Path) -> list[Segment]:
         where = f"in line {number} of {path}"
         start, end, phone = _words(line, where)
         if phone not in NUMBERS:
-            raise DataError(f"expected one of the 61 phones {where}, got {phone!r}")
+            raise DataError(f"expected one of the 61 phones {where}, got {shown(phone)}")
         if end <= start:
-            raise DataError(f"expected a segment that ends after its start {where}, got {line.strip()!r}")
+            raise DataError(f"expected a segment that ends after its start {where}, got {shown(line.strip())}")
         if segments and start < segments[-1].end:
             raise DataError(
                 f"expected a start of at least {segments[-1].end}, where the last ended, {where}, got {start}"
@@ -108,9 +109,13 @@ def read_phones(path: Path) -> list[Segment]:
 
 def _words(line: str, where: str) -> tuple[int, int, str]:
     words = line.split()
-    if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):
-        raise DataError(f"expected start, end and phone {where}, got {line.strip()!r}")
-    return int(words[0]), int(words[1]), words[2].lower()
+    if len(words) != 3:
+        raise DataError(f"expected start, end and phone {where}, got {shown(line.strip())}")
+    start, end = (whole_number(word) for word in words[:2])
+    if start is None or end is None:
+        wrong = words[0] if start is None else words[1]
+        raise DataError(f"expected a sample by number, of at most {DIGITS} digits, {where}, got {shown(wrong)}")
+    return start, end, words[2].lower()
 
 
 def frame_phones(segments: list[Segment], centres: NDArray[np.int64]) -> NDArray[np.uint8]:

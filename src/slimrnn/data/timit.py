@@ -19,11 +19,12 @@ from slimrnn.data.audio import read_audio
 from slimrnn.data.cache import Arrays, cached
 from slimrnn.data.directory import dataset_folder, find_folder
 from slimrnn.data.errors import DataError
-from slimrnn.data.mfcc import FEATURES, HOP, RATE, WINDOW, frames_in, mfcc
+from slimrnn.data.mfcc import FEATURES, Framing, mfcc
 from slimrnn.data.phones import frame_phones, read_phones
 
 WHOLE: Final = "timit"
 SAMPLE: Final = "timit_sample"
+FRAMING = Framing(16_000)
 # TRAIN/DR1/FCJF0/SA1.WAV, or dr1-fvmh0/sa1.wav; some copies have a RIFF file SA1.WAV.wav beside or instead.
 _PLACES = re.compile(r"(?:(?:^|/)(train|test)/dr\d/|(?:^|/)dr\d-)([^/]+)/([^/.]+)(?:\.wav)?\.(wav|phn)\Z")
 PER_SPEAKER = 10
@@ -156,17 +157,19 @@ def read_corpus(utterances: Sequence[Utterance]) -> Corpus:
 def _build(utterances: Sequence[Utterance]) -> Arrays:
     features, phones, starts = [np.empty((0, FEATURES), np.float32)], [np.empty(0, np.uint8)], [0]
     for utterance in utterances:
-        samples = read_audio(utterance.audio, RATE)
-        frames, segments = frames_in(len(samples)), read_phones(utterance.phones)
+        samples = read_audio(utterance.audio, FRAMING.rate)
+        frames, segments = FRAMING.frames_in(len(samples)), read_phones(utterance.phones)
         if not frames:
-            raise DataError(f"expected at least {WINDOW} samples, a frame, in {utterance.audio}, got {len(samples)}")
+            raise DataError(
+                f"expected at least {FRAMING.window} samples, a frame, in {utterance.audio}, got {len(samples)}"
+            )
         if segments[-1].start >= len(samples):
             raise DataError(
                 f"expected segments within the {len(samples):,} samples of {utterance.audio}, "
                 f"got one from {segments[-1].start:,} on in {utterance.phones}"
             )
-        features.append(mfcc(samples).astype(np.float32))
-        phones.append(frame_phones(segments, np.arange(frames) * HOP + WINDOW // 2))
+        features.append(mfcc(samples, FRAMING.rate).astype(np.float32))
+        phones.append(frame_phones(segments, np.arange(frames) * FRAMING.hop + FRAMING.window // 2))
         starts.append(starts[-1] + frames)
     return {"features": np.concatenate(features), "phones": np.concatenate(phones), "starts": np.array(starts)}
 

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
 import lzma
 import posixpath
 import shutil
 import stat
+import struct
 import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from slimrnn.data.compressed import GZIP, most_for
 from slimrnn.data.errors import DataError
 from slimrnn.data.files import writing
 
-_DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
+MEMBERS = 100_000  # of an archive
+DAMAGED = (  # what the readers of archives raise; NotImplementedError is a RuntimeError
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, gzip.BadGzipFile, struct.error),
+    *(EOFError, RuntimeError, ValueError, OverflowError, KeyError, IndexError),
+)
 
 
 def unpack(archive: Path, folder: Path, prefix: str = "", only: Collection[str] = ()) -> list[Path]:
@@ -48,7 +57,7 @@ def _extract(archive: Path, scratch: Path, prefix: str, only: Collection[str]) -
             with target.open("wb") as file:
                 shutil.copyfileobj(content, file)
             names.append(name)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise DataError(f"{archive} is damaged: {error}") from None
     return names
 
@@ -57,6 +66,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Names and contents of all that is no directory; None is the content of what is no plain file."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as zipped:
+            check_promised(len(zipped.infolist()), sum(entry.file_size for entry in zipped.infolist()), archive)
             for entry in zipped.infolist():
                 if entry.flag_bits & 1:
                     raise DataError(f"expected plain files in {archive}, got {entry.filename}, which is encrypted")
@@ -67,10 +77,61 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
                     with zipped.open(entry) as content:
                         yield entry.filename, content
         return
-    with tarfile.open(archive, "r|*") as tar:
+    members = total = 0
+    with _unpacked(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
         for member in tar:
+            members, total = members + 1, total + member.size
+            check_promised(members, total, archive)
             if not member.isdir():
                 yield member.name, tar.extractfile(member) if member.isreg() else None
+
+
+def check_promised(members: int, total: int, archive: Path) -> None:
+    """Refuse more members, or more bytes in all, than an honest archive of this size has."""
+    most = most_for(archive.stat().st_size)
+    if members > MEMBERS:
+        raise DataError(f"expected at most {MEMBERS:,} members in {archive}, got more")
+    if total > most:
+        raise DataError(f"expected at most {most:,} bytes in {archive}, got members of {total:,}")
+
+
+@contextlib.contextmanager
+def _unpacked(archive: Path) -> Iterator[Any]:
+    """The bytes of a tar file, whatever it is compressed by."""
+    with archive.open("rb") as file:
+        start = file.read(6)
+        file.seek(0)
+        kind = next((opened for magic, opened in COMPRESSED.items() if start.startswith(magic)), None)
+        stream = file if kind is None else kind(file)
+        yield _Limited(stream, most_for(archive.stat().st_size), archive)
+
+
+class _Limited:
+    """A stream that ends in an error after so many bytes: the list of a tar file's members can be a bomb, too."""
+
+    def __init__(self, stream: IO[bytes], most: int, archive: Path) -> None:
+        self.stream, self.left, self.most, self.archive = stream, most, most, archive
+
+    def read(self, count: int) -> bytes:
+        try:
+            content = self.stream.read(max(0, min(count, self.left + 1)))
+        except OSError as error:  # bz2 has no class of its own
+            raise DataError(f"{self.archive} is damaged: {error.strerror or error}") from None
+        self.left -= len(content)
+        if self.left < 0:
+            raise DataError(f"expected at most {self.most:,} bytes in {self.archive}, got more")
+        return content
+
+
+def _gunzipped(file: IO[bytes]) -> gzip.GzipFile:
+    return gzip.GzipFile(fileobj=file)
+
+
+COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    GZIP: _gunzipped,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+}
 
 
 def _safe(member: str, archive: Path) -> str:

@@ -21,7 +21,6 @@ from slimrnn.ops.calls import GATES, Call
 from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
-traced: Callable[[], bool] = torch._C._is_tracing  # whether torch.jit records what happens
 
 
 class Definition(NamedTuple):
@@ -38,6 +37,11 @@ class Calling(threading.local):
 
 
 calling = Calling()
+
+
+def traced() -> bool:
+    """Whether torch.jit records what happens."""
+    return not torch.compiler.is_compiling() and torch._C._is_tracing()
 
 
 def transformed(*tensors: Tensor) -> bool:

@@ -31,8 +31,7 @@ def scan(
     valid = None
     if lengths_B is not None:
         valid_TB1 = valid_steps(len(wx_TBGH), lengths_B)
-        # What stands in the padding must not meet the cell: a gradient of zero times NaN is NaN.
-        wx_TBGH = wx_TBGH.masked_fill(~valid_TB1.unsqueeze(-1), 0)
+        wx_TBGH = torch.where(valid_TB1.unsqueeze(-1), wx_TBGH, _ordinary(wx_TBGH, lengths_B))
         valid = valid_TB1.unbind(0)
     inputs = wx_TBGH.unbind(0)
     outputs, zero = list(inputs), state[0].new_zeros(())
@@ -45,6 +44,17 @@ def scan(
             outputs[t] = new[0]
         state = new
     return torch.stack(outputs), state
+
+
+def _ordinary(wx_TBGH: Tensor, lengths_B: Tensor) -> Tensor:
+    """Something that a cell can bear instead of padding: what the longest sequence starts with.
+
+    The step of a sequence that has ended is computed and not used, but zero times a derivative that is no number is no
+    number either; and at zero, not every cell has one."""
+    if not lengths_B.numel():
+        return wx_TBGH.new_zeros(())
+    start_1GH = wx_TBGH[0].detach().index_select(0, lengths_B.argmax(0, keepdim=True))
+    return torch.nan_to_num(start_1GH, posinf=0.0, neginf=0.0)
 
 
 def valid_steps(time: int, lengths_B: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from numbers import Integral, Real
@@ -10,6 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from slimrnn._checks import suggestion
+from slimrnn._texts import shown
 from slimrnn.tasks.registry import TASKS, find_task
 from slimrnn.training.config import Config, plain
 from slimrnn.training.errors import ConfigError
@@ -46,13 +48,13 @@ def _filled(values: object) -> object:
 def _build(cls: type[Any], values: object, where: str) -> Any:
     """A dataclass from a dict; `where` is the path to the dict, for error messages."""
     if not isinstance(values, Mapping):
-        raise ConfigError(f"expected {where or 'a configuration'} to be a dict, got {values!r}")
+        raise ConfigError(f"expected {where or 'a configuration'} to be a dict, got {shown(values)}")
     known: dict[str, Field[Any]] = {field.name: field for field in fields(cls)}
     for name in values:
         if name not in known:
             owner = f" of {where}" if where else ""
             listed = ", ".join(known) or "none"
-            raise ConfigError(f"expected an option{owner} ({listed}), got {name!r}{suggestion(name, known)}")
+            raise ConfigError(f"expected an option{owner} ({listed}), got {shown(name)}{suggestion(name, known)}")
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"expected {_path(where, name)} to be given, got none")
@@ -79,22 +81,24 @@ def _read(kind: Any, value: object, where: str) -> Any:
         return _read(lists[0] if lists and isinstance(value, list | tuple) else others[0], value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise ConfigError(f"expected {where} to be a list, got {value!r}")
+            raise ConfigError(f"expected {where} to be a list, got {shown(value)}")
         return tuple(_read(parts[0], item, where) for item in value)
     if origin is Literal:
         if value not in parts:
             listed = ", ".join(map(str, parts))
-            raise ConfigError(f"expected {where} to be one of {listed}, got {value!r}{suggestion(value, parts)}")
+            raise ConfigError(f"expected {where} to be one of {listed}, got {shown(value)}{suggestion(value, parts)}")
         return value
     return _read_scalar(kind, value, where)
 
 
 def _read_task(value: object, where: str) -> Task:
     if not isinstance(value, Mapping) or "name" not in value:
-        raise ConfigError(f"expected {where} to be a dict with the name of a task ({', '.join(TASKS)}), got {value!r}")
+        raise ConfigError(
+            f"expected {where} to be a dict with the name of a task ({', '.join(TASKS)}), got {shown(value)}"
+        )
     options = {name: option for name, option in value.items() if name not in ("name", "class")}
     if not isinstance(value.get("class", ""), str):
-        raise ConfigError(f"expected {where}.class to be a text such as module:Class, got {value['class']!r}")
+        raise ConfigError(f"expected {where}.class to be a text such as module:Class, got {shown(value['class'])}")
     task: Task = _build(find_task(value.get("class", value["name"])), options, where)
     return task
 
@@ -103,8 +107,23 @@ def _read_scalar(kind: type[Any], value: object, where: str) -> Any:
     if kind is float and isinstance(value, str):
         value = _number(value)
     if isinstance(value, _ACCEPTED.get(kind, kind)) and (kind is bool) == isinstance(value, bool):
-        return kind(value)
-    raise ConfigError(f"expected {where} to be {_IN_WORDS.get(kind, kind.__name__)}, got {value!r}")
+        if issubclass(kind, Path):
+            _check_path(str(value), where)
+        try:
+            return kind(value)
+        except OverflowError:
+            pass
+    raise ConfigError(f"expected {where} to be {_IN_WORDS.get(kind, kind.__name__)}, got {shown(value)}")
+
+
+def _check_path(value: str, where: str) -> None:
+    """Refuse what the file system does not take."""
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise ConfigError(f"expected {where} to be a text that a file's name can be, got {shown(value)}")
 
 
 def _number(text: str) -> float | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slimrnn._checks import suggestion
+from slimrnn._texts import shown
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
@@ -49,7 +50,7 @@ def find_task(name: str) -> type[Task]:
         return _own(name)
     if not isinstance(name, str) or name not in TASKS:
         hint = suggestion(name, TASKS) or (OWN_DATA if isinstance(name, str) else "")
-        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {name!r}{hint}")
+        raise ConfigError(f"expected a task of {', '.join(TASKS)}, got {shown(name)}{hint}")
     return TASKS[name]
 
 

@@ -8,6 +8,7 @@ from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.errors import (
     CheckpointError,
     ConfigError,
+    LostProcess,
     RunDirectoryError,
     TrainingDiverged,
     TrainingError,
@@ -15,6 +16,7 @@ from slimrnn.training.errors import (
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 if TYPE_CHECKING:
+    from slimrnn.training.loop import Callback
     from slimrnn.training.memory_log import MemoryLog
     from slimrnn.training.model import SequenceModel
     from slimrnn.training.module import SequenceModule
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "Callback",
     "CheckpointError",
     "Config",
     "ConfigError",
     "Indices",
+    "LostProcess",
     "MemoryLog",
     "ModelConfig",
     "OptimConfig",
@@ -47,6 +51,7 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "Callback": "loop",
     "MemoryLog": "memory_log",
     "SequenceModel": "model",
     "SequenceModule": "module",
@@ -59,7 +64,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """What needs Lightning, which takes seconds to import, is imported when it is asked for."""
+    """What needs Lightning or safetensors, which the core does without, is imported when it is asked for."""
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from slimrnn.training import random
+from slimrnn.training.config import Config
+from slimrnn.training.launch import Place
 from slimrnn.training.task import Batch, Indices, Samples
 
 AT_MOST = 64  # batches whose sequences are shared out by length
@@ -51,6 +53,21 @@ class Batches(Dataset[Batch]):
         self.together = AT_MOST if self.size is None else max(1, min(AT_MOST, self.size // batch_size))
         self.window: tuple[int, list[Indices]] = -1, []  # the batches that were last shared out
         self.batch, self.piece, self.given = 0, 0, 0  # what comes next, and how many pieces were given before it
+
+    @classmethod
+    def of_run(cls, config: Config, place: Place) -> Batches:
+        """What a run trains on."""
+        return cls(
+            config.task.samples("train", config.seed),
+            config.batch_size,
+            updates=config.updates,
+            seed=config.seed,
+            size=config.train_size,
+            bptt=config.bptt,
+            rank=place.rank,
+            world=place.world,
+            workers=config.workers,
+        )
 
     def __len__(self) -> int:
         return self.updates
@@ -109,7 +126,7 @@ class Batches(Dataset[Batch]):
         return iter(loader)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where to go on, as Lightning keeps it in checkpoints."""
+        """Where to go on."""
         return {"batch": self.batch, "piece": self.piece, "given": self.given}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -124,6 +141,12 @@ def as_dtype(batch: Batch, dtype: torch.dtype) -> Batch:
         if isinstance(value, Tensor) and value.is_floating_point() and value.dtype != dtype
     }
     return replace(batch, **cast) if cast else batch
+
+
+def on_device(batch: Batch, config: Config, device: torch.device) -> Batch:
+    """The batch in the precision of the run, where it is trained."""
+    batch = as_dtype(batch, getattr(torch, config.dtype))
+    return batch if batch.inputs.device == device else batch.to(device)
 
 
 def _sequences(batch: Batch, which: slice) -> Batch:

@@ -1,4 +1,4 @@
-"""Checkpoints: all of Lightning's state in a safetensors file, the newest few kept, damaged ones passed over."""
+"""Checkpoints: all that a run needs to go on, in a safetensors file; the newest few kept, damaged ones passed over."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.pytorch.plugins import CheckpointIO
 from torch import Tensor
 
+from slimrnn._texts import shown
 from slimrnn.training.errors import CheckpointError
 from slimrnn.training.files import read_tensors, write_tensors
 
@@ -17,26 +17,30 @@ FORMAT = "checkpoint"
 KEPT = 2
 
 
-class SafetensorsIO(CheckpointIO):
-    """Lightning's nested state as tensors and JSON. `run` marks whose checkpoints they are."""
+def write_checkpoint(path: Path, run: str, checkpoint: dict[str, Any]) -> None:
+    """Nested containers of tensors and plain values; `run` marks whose they are."""
+    tensors: dict[str, Tensor] = {}
+    data = _take_apart(checkpoint, "", tensors)
+    write_tensors(path, FORMAT, tensors, {"run": run, "checkpoint": data})
 
-    def __init__(self, run: str = "") -> None:
-        self.run = run
 
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        tensors: dict[str, Tensor] = {}
-        data = _take_apart(checkpoint, "", tensors)
-        write_tensors(Path(path), FORMAT, tensors, {"run": self.run, "checkpoint": data})
-
-    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        tensors, data = read_tensors(Path(path), FORMAT)
-        if data["run"] != self.run:
-            raise CheckpointError(f"{path} belongs to a run with other settings")
+def read_checkpoint(path: Path, run: str) -> dict[str, Any]:
+    """CheckpointError if it is damaged or belongs to another run."""
+    tensors, data = read_tensors(path, FORMAT)
+    if not isinstance(data, dict) or not {"run", "checkpoint"} <= data.keys():
+        raise CheckpointError(f"expected entries run and checkpoint in the metadata of {path}, got {shown(data)}")
+    if data["run"] != run:
+        raise CheckpointError(f"{path} belongs to a run with other settings")
+    try:
         checkpoint: dict[str, Any] = _put_together(data["checkpoint"], tensors)
-        return checkpoint
-
-    def remove_checkpoint(self, path: Any) -> None:
-        Path(path).unlink(missing_ok=True)
+        if "pytorch-lightning_version" in checkpoint:
+            checkpoint = _from_lightning(checkpoint)
+        update = checkpoint["update"]
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # also RecursionError
+        raise CheckpointError(f"expected the state of a run in {path}, got another form: {shown(error)}") from None
+    if not isinstance(update, int) or isinstance(update, bool) or not 0 <= update < 2**63:
+        raise CheckpointError(f"expected update, a number of updates, in {path}, got {shown(update)}")
+    return checkpoint
 
 
 def checkpoint_path(directory: Path, update: int) -> Path:
@@ -54,17 +58,31 @@ def remove_old(directory: Path) -> None:
         path.unlink()
 
 
-def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> tuple[Path, int] | None:
-    """The newest that is whole, and its update; `say` hears about those that are not. None where there is none."""
+def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> dict[str, Any] | None:
+    """The newest that is whole; `say` hears about those that are not. None where there is none."""
     paths = list_checkpoints(directory)
     for path in reversed(paths):
         try:
-            return path, SafetensorsIO(run).load_checkpoint(path)["global_step"]
+            return read_checkpoint(path, run)
         except CheckpointError as error:
             say(f"{error}; looking for the one before")
     if paths:
         raise CheckpointError(f"none of the {len(paths)} checkpoints in {directory} can be used")
     return None
+
+
+def _from_lightning(old: dict[str, Any]) -> dict[str, Any]:
+    """From the layout of version 0.1.0's first runs, which Lightning's Trainer wrote."""
+    (loop,) = old["callbacks"].values()
+    return {
+        "update": old["global_step"],
+        "model": {name.removeprefix("model."): weight for name, weight in old["state_dict"].items()},
+        "optimizer": old["optimizer_states"][0],
+        "schedule": old["lr_schedulers"][0],
+        "learner": old["slimrnn"] | {"update": old["global_step"]},
+        "batches": old["loops"]["fit_loop"]["state_dict"]["combined_loader"][0],
+        "loop": loop,
+    }
 
 
 def _take_apart(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
@@ -97,4 +115,6 @@ def _put_together(value: Any, tensors: dict[str, Tensor]) -> Any:
             return {key: _put_together(item, tensors) for key, item in content}
         case "list":
             return [_put_together(item, tensors) for item in content]
-    return tuple(_put_together(item, tensors) for item in content)
+        case "tuple":
+            return tuple(_put_together(item, tensors) for item in content)
+    raise ValueError(f"unknown kind {shown(tag)}")

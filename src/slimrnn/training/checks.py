@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from slimrnn._checks import check_count, check_number, check_probability
-from slimrnn.training.config import Config, OptimConfig
+from slimrnn._memory import available_memory, in_gigabytes
+from slimrnn._texts import shown
+from slimrnn.training.config import Config, OptimConfig, plain
 from slimrnn.training.errors import ConfigError, is_out_of_memory
 from slimrnn.training.task import Task
 
@@ -34,6 +38,7 @@ def check(config: Config) -> None:
     """Refuse what is impossible, and options that would have no effect."""
     if not isinstance(config.task, Task):
         raise ConfigError(f"expected a task, got {config.task!r}")
+    _check_sizes(plain(config), "")
     for name in COUNTS:
         _run(check_count, name, getattr(config, name))
     for name in OPTIONAL_COUNTS:
@@ -41,8 +46,6 @@ def check(config: Config) -> None:
             _run(check_count, name, getattr(config, name))
     if config.workers < 0:
         raise ConfigError(f"expected workers to be at least 0, got {config.workers}")
-    if not -(2**63) <= config.seed < 2**63:
-        raise ConfigError(f"expected seed to be an integer of 64 bits, got {config.seed}")
     if config.threads is not None and config.threads > MOST_THREADS:
         raise ConfigError(f"expected threads to be at most {MOST_THREADS:,}, got {config.threads:,}")
     if config.stop_at is not None:
@@ -50,6 +53,7 @@ def check(config: Config) -> None:
     if config.dtype not in ("float32", "float64"):
         raise ConfigError(f"expected dtype to be float32 or float64, got {config.dtype!r}")
     _check_together(config)
+    _check_memory(config)
     _check_optim(config.optim)
     try:
         config.task.check(config)
@@ -57,12 +61,37 @@ def check(config: Config) -> None:
         raise ConfigError(str(error)) from None
 
 
+def _check_sizes(value: object, where: str) -> None:
+    """Refuse integers, anywhere in the settings, that numpy and torch have no type for."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_sizes(item, f"{where}.{name}".removeprefix("."))
+    elif isinstance(value, list):
+        for item in value:
+            _check_sizes(item, where)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ConfigError(f"expected {where} to be an integer of 64 bits, got {shown(value)}")
+
+
+class _Affordable(TorchDispatchMode):
+    """Refuses tensors larger than the memory: a system may promise them, and end the process that uses them."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        is_shape = args and isinstance(args[0], list | tuple) and all(isinstance(size, int) for size in args[0])
+        if is_shape and 4 * math.prod(args[0]) > available_memory():
+            raise MemoryError
+        return func(*args, **kwargs or {})
+
+
 def build_model(config: Config) -> nn.Module:
     """The task's net, with the initial weights that belong to the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         try:
-            model = config.task.model(config.model)
+            with _Affordable():  # type: ignore[no-untyped-call]
+                model = config.task.model(config.model)
         except (TypeError, ValueError) as error:
             raise ConfigError(str(error)) from None
         except (MemoryError, RuntimeError) as error:
@@ -86,6 +115,21 @@ def _check_together(config: Config) -> None:
     size = config.task.samples("train", config.seed).size
     if config.train_size is not None and size is not None and config.train_size > size:
         raise ConfigError(f"expected train_size of at most {size:,}, got {config.train_size:,}")
+
+
+def _check_memory(config: Config) -> None:
+    """Refuse sequences of which not even the inputs of one update fit, before anything is asked for."""
+    steps = getattr(config.task, "length", None)
+    if not isinstance(steps, int):
+        return
+    numbers = config.task.input_size + (config.model.hidden if config.bptt is None else 0)
+    needed = config.batch_size // config.devices * steps * numbers * getattr(torch, config.dtype).itemsize
+    if needed > (there := available_memory()):
+        raise ConfigError(
+            f"expected a run that fits into the memory, of which {in_gigabytes(there)} are free, got "
+            f"{config.batch_size:,} sequences of {steps:,} steps through {config.model.hidden:,} units, which take "
+            f"more than {in_gigabytes(needed)}"
+        )
 
 
 def _check_optim(optim: OptimConfig) -> None:

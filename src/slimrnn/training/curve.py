@@ -8,12 +8,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slimrnn._texts import decimal, listed, shown, whole_number
 from slimrnn.training.errors import RunDirectoryError
-from slimrnn.training.files import write_whole, writing
+from slimrnn.training.files import read_text, write_whole, writing
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
+FIRST = ["update", "seconds"]  # columns, and where TensorBoard's begin
 Row = dict[str, float]  # by column: update, seconds, lr, train/loss, valid/loss, ...; a NaN is an empty field
 
 
@@ -22,18 +24,23 @@ class Curve:
 
     def __init__(self, path: Path, last: int, tensorboard: Path | None = None) -> None:
         self.path = path
-        lines = path.read_text(errors="replace").splitlines(keepends=True) if path.exists() else []
-        whole = _whole(path, lines)
-        kept = [line for i, line in enumerate(whole) if i == 0 or int(line.split(",", 1)[0]) <= last]
-        if kept != lines:
-            write_whole(path, "".join(kept).encode())
-        self.columns = kept[0].strip().split(",") if kept else []
+        text = read_text(path) if path.exists() else ""
+        header, *rows = _whole(path, text)
+        kept = [header, *(row for row in rows if (whole_number(row[0]) or 0) <= last)] if header else []
+        if (written := "".join(f"{','.join(row)}\n" for row in kept)) != text:
+            write_whole(path, written.encode())
+        self.columns = header
         self.board = None if tensorboard is None else _board(tensorboard, last)
 
     def write(self, row: Row) -> None:
         """Append a row; it is on the disk before the checkpoint that follows."""
         text = "" if self.columns else ",".join(row) + "\n"
         self.columns = self.columns or list(row)
+        for name in self.columns:
+            if name not in row:
+                raise RunDirectoryError(
+                    f"expected columns of {', '.join(row)} in {self.path}, got {shown(name)}: mend its line 1"
+                )
         text += ",".join("" if math.isnan(row[name]) else repr(row[name]) for name in self.columns) + "\n"
         with writing(self.path):
             with self.path.open("a") as file:
@@ -41,8 +48,14 @@ class Curve:
                 file.flush()
                 os.fsync(file.fileno())
             if self.board is not None:
-                for name in self.columns[2:]:
+                for name in self.columns[len(FIRST) :]:
                     self.board.add_scalar(name, row[name], int(row["update"]))
+
+    def log(self, update: int, numbers: Row) -> None:
+        """For TensorBoard only."""
+        if self.board is not None:
+            for name, number in numbers.items():
+                self.board.add_scalar(name, number, update)
 
     def close(self) -> None:
         if self.board is not None:
@@ -54,28 +67,35 @@ def read_curve(path: Path) -> dict[str, list[float]]:
     """The columns; empty where there is no file yet."""
     if not path.exists():
         return {}
-    whole = _whole(path, path.read_text(errors="replace").splitlines(keepends=True))
-    columns = zip(*(line.rstrip("\n").split(",") for line in whole), strict=True)
-    return {name: [float(text or "nan") for text in column] for name, *column in columns}
+    header, *rows = _whole(path, read_text(path))
+    return {name: [float(row[place] or "nan") for row in rows] for place, name in enumerate(header)}
 
 
-def _whole(path: Path, lines: list[str]) -> list[str]:
-    """All but a last line that is on its way, or that a kill cut off; the others have to be rows of numbers."""
-    whole = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
-    columns = whole[0].count(",") if whole else 0
-    for number, line in enumerate(whole[1:], 2):
-        update, *others = line.rstrip("\n").split(",")
-        if len(others) != columns or not update.isdigit() or not all(map(_is_number, others)):
-            raise RunDirectoryError(f"expected rows of numbers in {path}, got a damaged line {number}: mend it")
-    return whole
+def _whole(path: Path, text: str) -> list[list[str]]:
+    """The fields of all lines but a last one that is on its way, or that a kill cut off; the first has the columns, or
+    is empty where there is none. All others have to be rows of numbers."""
+    lines = [line.split(",") for line in text.split("\n")[:-1]]
+    header, *rows = lines or [[]]
+    if lines and (header[: len(FIRST)] != FIRST or len({*header, ""}) <= len(header)):
+        raise RunDirectoryError(
+            f"expected different columns, update and seconds first, in line 1 of {path}, got {shown(','.join(header))}"
+        )
+    for number, row in enumerate(rows, 2):
+        _check(row, header, f"line {number:,} of {path}")
+    return [header, *rows]
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text or "nan")
-    except ValueError:
-        return False
-    return True
+def _check(row: list[str], header: list[str], where: str) -> None:
+    if len(row) != len(header):
+        raise RunDirectoryError(
+            f"expected {len(header)} numbers in {where}, got {len(row)} fields: {shown(','.join(row))}; mend the line"
+        )
+    for name, field in zip(header, row, strict=True):
+        if whole_number(field) is None if name == "update" else field and decimal(field) is None:
+            wanted = "a whole number" if name == "update" else "a number or nothing"
+            raise RunDirectoryError(
+                f"expected {wanted} as {listed([name])} in {where}, got {shown(field)}: mend the line"
+            )
 
 
 def _board(directory: Path, last: int) -> SummaryWriter | None:

@@ -23,6 +23,10 @@ class TrainingDiverged(TrainingError):
     """Gradients that stayed infinite or NaN after all the recoveries allowed."""
 
 
+class LostProcess(TrainingError):
+    """Another process of those that train together ended, or its machine did."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether there is not as much memory as was asked for, in numpy's words or in torch's, which has no class for it
     on CPUs."""

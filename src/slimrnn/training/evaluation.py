@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,12 +62,32 @@ def _cut(indices: Indices, steps: Indices, config: Config) -> Iterator[tuple[Ind
         start += count
 
 
+def final_sizes(config: Config) -> dict[str, int]:
+    """Sequences of each set in the evaluation that ends a run."""
+    tests = {split: config.test_size or size for split, size in config.task.test_sets.items()}
+    present = {split: config.task.samples(split, config.seed).size for split in ("valid", *tests)}
+    wanted = {"valid": config.valid_size, **tests}
+    return {split: min(size, present[split] or size) for split, size in wanted.items()}
+
+
+def evaluated_sizes(config: Config) -> dict[str, int]:
+    """Sequences of each set in the evaluations on the way."""
+    return {split: min(size, config.valid_size) for split, size in final_sizes(config).items()}
+
+
 class Totals:
     """Sums of scores, and rows kept, over batches; over processes when read."""
 
     def __init__(self) -> None:
         self.sums: dict[str, list[float]] = {}
         self.kept: dict[str, list[Tensor]] = {}
+        self.state: Any = None  # after the last batch, for one that goes on from there
+
+    @torch.no_grad()
+    def add_batch(self, model: nn.Module, task: Task, batch: Batch) -> None:
+        """Run a net on a batch and add what comes of it."""
+        outcome, self.state = task.run(model, batch, None if batch.first else self.state)
+        self.add(outcome)
 
     def add(self, outcome: Outcome) -> None:
         for name, (total, weight) in outcome.scores.items():
@@ -89,15 +110,11 @@ class Totals:
         return means | (task.pooled(kept) if kept else {}) | task.derived(means)
 
 
-@torch.no_grad()
 def measure(model: nn.Module, task: Task, batches: Iterable[Batch], world: int = 1) -> dict[str, float]:
     """The task's scores of a net, over the batches of `world` processes."""
-    some, training, state = next(model.parameters()), model.training, None
-    totals = Totals()
+    some, training, totals = next(model.parameters()), model.training, Totals()
     model.eval()
     for batch in batches:
-        batch = as_dtype(batch, some.dtype).to(some.device)
-        outcome, state = task.run(model, batch, None if batch.first else state)
-        totals.add(outcome)
+        totals.add_batch(model, task, as_dtype(batch, some.dtype).to(some.device))
     model.train(training)
     return totals.scores(task, some.device, world)

@@ -19,9 +19,21 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from slimrnn._texts import shown
 from slimrnn.training.errors import CheckpointError, RunDirectoryError
 
 VERSION = "1"
+# What safetensors and torch raise for headers that are wrong, types that torch does not have, and sizes that overflow.
+_UNREADABLE = (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError)
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Failures of the disk in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
@@ -31,6 +43,12 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunDirectoryError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def read_text(path: Path) -> str:
+    """All of a file, with a sign of its own for bytes that are no UTF-8; line ends are as they are."""
+    with reading(path):
+        return path.read_bytes().decode(errors="replace")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -65,7 +83,7 @@ def write_tensors(path: Path, kind: str, tensors: Mapping[str, Tensor], data: An
     """`kind` is the name of the format, `data` anything that JSON can hold."""
     held = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     metadata = {"format": kind, "version": VERSION, "data": json.dumps(data)}
-    write_whole(path, save(held, metadata | {"checksum": _checksum(metadata, held)}))
+    write_whole(path, save(held, metadata | {"checksum": checksum(metadata, held)}))
 
 
 def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], Any]:
@@ -73,21 +91,37 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], Any]:
     try:
         with safe_open(path, "pt") as file:
             metadata = dict(file.metadata() or {})
-            if metadata.get("format") != kind:
-                raise CheckpointError(f"{path} is not a {kind} file of slimrnn")
-            if metadata.get("version") != VERSION:
-                raise CheckpointError(f"{path} has version {metadata.get('version')} of its format, expected {VERSION}")
+            _check_format(metadata, kind, path)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict
     except FileNotFoundError:
         raise CheckpointError(f"{path} does not exist") from None
-    except (SafetensorError, OSError) as error:
+    except _UNREADABLE as error:
         raise CheckpointError(f"{path} is damaged or not a {kind} file: {error}") from None
-    if metadata.pop("checksum", None) != _checksum(metadata, tensors):
+    if metadata.pop("checksum", None) != checksum(metadata, tensors):
         raise CheckpointError(f"{path} is damaged: its checksum does not fit its content")
-    return tensors, json.loads(metadata["data"])
+    return tensors, _parsed(metadata.get("data"), path)
 
 
-def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+def _check_format(metadata: Mapping[str, str], kind: str, path: Path) -> None:
+    if metadata.get("format") != kind:
+        raise CheckpointError(f"{path} is not a {kind} file of slimrnn")
+    if metadata.get("version") != VERSION:
+        raise CheckpointError(
+            f"{path} has version {str(metadata.get('version'))[:20]} of its format, expected {VERSION}"
+        )
+
+
+def _parsed(text: str | None, path: Path) -> Any:
+    if text is None:
+        raise CheckpointError(f"expected an entry data in the metadata of {path}, got none")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"expected JSON as data in the metadata of {path}, got {shown(text)}: {error}") from None
+
+
+def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """Of all that a file holds but for the checksum itself."""
     digest = hashlib.blake2b(json.dumps(dict(metadata), sort_keys=True).encode(), digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]

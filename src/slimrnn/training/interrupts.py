@@ -18,13 +18,9 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():  # no other thread may set handlers
             self._before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-            self.take_over()
+            for number in self._before:
+                signal.signal(number, self._note)
         return self
-
-    def take_over(self) -> None:
-        """Also from Lightning, whose handler of SIGTERM raises in the middle of things."""
-        for number in self._before:
-            signal.signal(number, self._note)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

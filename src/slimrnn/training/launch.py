@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 import torch
 
-from slimrnn.training.errors import TrainingError
+from slimrnn._texts import shown, whole_number
+from slimrnn.training.errors import LostProcess, TrainingError
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,66 @@ class Place:
 
     rank: int = 0
     world: int = 1
-    local_world: int = 1  # on this machine
+    local_rank: int = 0  # on this machine
+    local_world: int = 1
+
+
+ALONE = Place()
 
 
 def my_place() -> Place:
     """As torchrun, or `launch`, says in the environment."""
-    world = int(os.environ.get("WORLD_SIZE", 1))
-    return Place(int(os.environ.get("RANK", 0)), world, int(os.environ.get("LOCAL_WORLD_SIZE", world)))
+    world = _from_environment("WORLD_SIZE", 1)
+    rank = _from_environment("RANK", 0)
+    return Place(rank, world, _from_environment("LOCAL_RANK", rank), _from_environment("LOCAL_WORLD_SIZE", world))
+
+
+def _from_environment(name: str, default: int) -> int:
+    text = os.environ.get(name, str(default))
+    number = whole_number(text.strip())
+    if number is None:
+        raise TrainingError(f"expected the environment variable {name} to be a whole number, got {shown(text)}")
+    return number
+
+
+@contextlib.contextmanager
+def joined(place: Place) -> Iterator[torch.device]:
+    """Meet the other processes, and leave together; gives the device to train on, a GPU if each can have one."""
+    has_gpu = torch.cuda.device_count() >= place.local_world
+    device = torch.device("cuda", place.local_rank) if has_gpu else torch.device("cpu")
+    if has_gpu:
+        torch.cuda.set_device(device)  # the one that nccl takes
+    if place.world == 1:
+        yield device
+        return
+    with telling_of_lost_processes(place):
+        torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
+        yield device
+        torch.distributed.barrier()  # so that none leaves while another still listens
+        torch.distributed.destroy_process_group()
+
+
+@contextlib.contextmanager
+def telling_of_lost_processes(place: Place) -> Iterator[None]:
+    """LostProcess if another one ended, or its machine did."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.distributed.DistError) and "gloo" not in str(error):  # which has no class for it
+            raise
+        reason = re.sub(r"^\[[^]]*\] ", "", str(error)).split(". ")[0]
+        raise LostProcess(
+            f"lost contact with one of the {place.world - 1} other processes, which may say why: {reason}"
+        ) from None
+
+
+def from_first(value: Any, place: Place) -> Any:
+    """What the first process has; every process must ask."""
+    if place.world == 1:
+        return value
+    shared = [value]
+    torch.distributed.broadcast_object_list(shared)
+    return shared[0]
 
 
 def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:
@@ -41,7 +97,7 @@ def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int
         "WORLD_SIZE": devices,
         "LOCAL_WORLD_SIZE": devices,
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": _free_port(),
+        "MASTER_PORT": free_port(),
     }
     threads = max(1, torch.get_num_threads() // devices)
     processes = [
@@ -113,7 +169,8 @@ def _terminate(processes: Sequence[BaseProcess]) -> None:
             process.terminate()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

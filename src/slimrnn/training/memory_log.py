@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,12 +16,13 @@ from slimrnn.analysis.measuring import chosen_sequences
 from slimrnn.analysis.spectrum import spectra
 from slimrnn.analysis.state_reach import state_reach
 from slimrnn.training.module import SequenceModule
-from slimrnn.training.reading import reader
+from slimrnn.training.nets import reader
 from slimrnn.training.task import Batch
 
 
 class MemoryLog(Callback):
-    """Every `every` updates, logs of each recurrent layer of a SequenceModule, to all loggers of the Trainer:
+    """Every `every` updates, logs of each recurrent layer, to TensorBoard in `train(config, callbacks=[MemoryLog()])`
+    and to all loggers of a Trainer that trains a SequenceModule:
 
     - memory/NAME/length: steps within which gradients fall to 1 % of their peak, at most the steps looked at;
     - memory/NAME/per_step: the factor by which they change in a step;
@@ -37,24 +39,28 @@ class MemoryLog(Callback):
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
         if not isinstance(module, SequenceModule):
             raise TypeError(f"expected a SequenceModule, got {type(module).__name__}")
-        find_layers(module.model)
+        find_layers(module.model)  # refuses a net without any
 
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        update = trainer.global_step
-        if update % self.every or not trainer.is_global_zero:
-            return
         assert isinstance(module, SequenceModule)
         assert isinstance(batch, Batch)
+        if trainer.is_global_zero:
+            measured = self.after_update(trainer.global_step, module.model, batch, module.say)
+            for logger in trainer.loggers if measured else []:
+                logger.log_metrics(measured, step=trainer.global_step)
+
+    def after_update(self, update: int, model: nn.Module, batch: Batch, say: Callable[[str], Any]) -> dict[str, float]:
+        """What is logged after this update, in whichever loop: nothing after most."""
+        if update % self.every:
+            return {}
         try:
             with torch.random.fork_rng():
-                measured = self.measure(module.model, batch.inputs, batch.lengths)
-        except ValueError as error:  # weights or states that are not finite, from which the module may recover
-            module.say(f"no memory is logged after update {update:,}: {error}")
-            return
-        for logger in trainer.loggers:
-            logger.log_metrics(measured, step=update)
+                return self.measure(model, batch.inputs, batch.lengths)
+        except ValueError as error:  # weights or states that are not finite, from which training may recover
+            say(f"no memory is logged after update {update:,}: {error}")
+            return {}
 
     def measure(self, model: nn.Module, inputs: Tensor, lengths: Tensor | None = None) -> dict[str, float]:
         """What is logged, of a task's net. A layer that it calls step by step has radii only, and of an encoder-decoder

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 import slimrnn
+from slimrnn._texts import listed, shown
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import read_curve
 from slimrnn.training.errors import ConfigError, RunDirectoryError
@@ -27,6 +28,15 @@ from slimrnn.training.files import write_whole
 from slimrnn.training.task import Task
 
 Scores = dict[str, dict[str, float]]  # by set and by name
+ENTRIES: dict[str, type] = {  # what a record may have beside its settings
+    "status": str,
+    "fingerprint": str,
+    "parameters": dict,
+    "result": dict,
+    "resumed": list,
+    "resumed_by": list,
+}
+_IN_WORDS: dict[type, str] = {str: "a text", dict: "a dict", list: "a list"}
 FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_at"}  # may differ when a run goes on
 
 
@@ -55,15 +65,24 @@ class Run:
         self.directory = Path(directory)
         path = self.directory / "run.json"
         try:
-            self.record: dict[str, Any] = json.loads(path.read_text())
+            self.record: dict[str, Any] = json.loads(path.read_bytes())
         except FileNotFoundError:
             raise RunDirectoryError(
                 f"expected the directory of a run, got {directory}, which has no run.json"
             ) from None
+        except NotADirectoryError:
+            raise RunDirectoryError(f"expected the directory of a run, got {directory}, which is a file") from None
         except (OSError, ValueError) as error:
-            raise RunDirectoryError(f"cannot read {path}: {error}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise RunDirectoryError(f"cannot read {path}: {reason}") from None
+        except RecursionError:
+            raise RunDirectoryError(f"cannot read {path}: its values are nested too deeply") from None
         if not isinstance(self.record, dict) or not isinstance(self.record.get("config"), dict):
             raise RunDirectoryError(f"expected the settings of a run in {path}, got none")
+        for name, kind in ENTRIES.items():
+            value = self.record.get(name)
+            if value is not None and not isinstance(value, kind):
+                raise RunDirectoryError(f"expected {name} in {path} to be {_IN_WORDS[kind]}, got {shown(value)}")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -74,21 +93,43 @@ class Run:
     @property
     def status(self) -> str:
         """running (or killed), finished, target, budget, interrupted, or failed: and why."""
-        return str(self.record["status"])
+        return str(self.record.get("status", "unknown"))
+
+    @property
+    def parameters(self) -> int:
+        """Of the whole net."""
+        total = (self.record.get("parameters") or {}).get("total")
+        if not isinstance(total, int) or isinstance(total, bool):
+            path = self.directory / "run.json"
+            raise RunDirectoryError(
+                f"expected the number of parameters as parameters.total in {path}, got {shown(total)}"
+            )
+        return total
 
     @cached_property
     def curve(self) -> dict[str, list[float]]:
         """Columns of curve.csv."""
         return read_curve(self.directory / "curve.csv")
 
+    def column(self, name: str) -> list[float]:
+        """A column of the curve, which has to be there."""
+        if name not in self.curve:
+            found = listed(self.curve) or "none"
+            raise RunDirectoryError(f"expected a column {name} in {self.directory / 'curve.csv'}, got {found}")
+        return self.curve[name]
+
     @property
     def result(self) -> Result | None:
         """What came of it, unless it is running or was killed."""
         if self.record.get("result") is None:
             return None
-        values = dict(self.record["result"])
-        nets = {net: {split: _numbers(scores) for split, scores in values[net].items()} for net in ("best", "final")}
-        return Result(self.directory, **values | nets | {"recoveries": tuple(values["recoveries"])})
+        try:
+            return _result(self.directory, self.record["result"])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            path = self.directory / "run.json"
+            raise RunDirectoryError(
+                f"expected what came of a run as result in {path}, got another form: {listed([str(error)])}"
+            ) from None
 
     @property
     def best_weights(self) -> Path:
@@ -113,8 +154,11 @@ class Run:
             raise ConfigError(
                 f"expected the settings that {self.directory} began with, got other {', '.join(differing)}"
             )
-        if config.optim.schedule == "cosine" and config.updates != self.config["updates"]:
-            raise ConfigError(f"expected {self.config['updates']:,} updates, for which the cosine was made, got others")
+        before = self.config.get("updates")
+        if config.optim.schedule == "cosine" and config.updates != before:
+            raise ConfigError(
+                f"expected {shown(before)} updates, for which the cosine was made, got {config.updates:,}"
+            )
 
 
 def start_record(directory: Path, config: Config, model: nn.Module, command: str | None) -> Run:
@@ -158,8 +202,19 @@ def _strict(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _result(directory: Path, values: dict[str, Any]) -> Result:
+    nets = {net: {split: _numbers(scores) for split, scores in values[net].items()} for net in ("best", "final")}
+    result = Result(directory, **values | nets | {"recoveries": tuple(values["recoveries"])})
+    for name, kind in (("ended", str), ("updates", int), ("seconds", int | float), ("best_update", int | None)):
+        if not isinstance(getattr(result, name), kind):
+            raise TypeError(f"{name} is {shown(getattr(result, name))}")
+    if not all(isinstance(recovery, dict) for recovery in result.recoveries):
+        raise TypeError(f"recoveries are {shown(result.recoveries)}")
+    return result
+
+
 def _numbers(scores: dict[str, float | None]) -> dict[str, float]:
-    return {name: math.nan if value is None else value for name, value in scores.items()}
+    return {name: math.nan if value is None else float(value) for name, value in scores.items()}
 
 
 def _changed(settings: Any) -> dict[str, Any]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+
+from torch import nn
 
 from slimrnn.training.checks import check
 from slimrnn.training.config import Config
@@ -14,20 +17,28 @@ from slimrnn.training.engine import Job, score_weights, work
 from slimrnn.training.errors import ConfigError, RunDirectoryError
 from slimrnn.training.files import writing
 from slimrnn.training.launch import launch, my_place
-from slimrnn.training.module import SequenceModule
+from slimrnn.training.learner import net_to_train
+from slimrnn.training.loop import Callback
 from slimrnn.training.record import Result, Run, Scores, start_record
 
 
-def train(config: Config, command: str | None = None, budget: float | None = None, quiet: bool = False) -> Result:
+def train(
+    config: Config,
+    command: str | None = None,
+    budget: float | None = None,
+    quiet: bool = False,
+    callbacks: Sequence[Callback] = (),
+) -> Result:
     """Train a net and keep all about it in a new directory.
 
-    `command` is recorded as what started the run; `budget` ends it cleanly, to be resumed, after so many seconds."""
+    `command` is recorded as what started the run; `budget` ends it cleanly, to be resumed, after so many seconds;
+    `callbacks`, such as MemoryLog, look at the net after every update."""
     _check_processes(config)
-    module, directory = SequenceModule(config), config.out
+    model, directory = net_to_train(config), config.out
     if my_place().rank == 0:  # the others write nothing
         directory = _new_directory(config)
-        start_record(directory, config, module.model, command)
-    return _carry_out(Job(replace(config, out=directory), budget, quiet))
+        start_record(directory, config, model, command)
+    return _carry_out(Job(replace(config, out=directory), budget, quiet, callbacks=callbacks), model)
 
 
 def resume(
@@ -36,6 +47,7 @@ def resume(
     budget: float | None = None,
     quiet: bool = False,
     command: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Go on with a run that was interrupted in whatever way, as if it had not been.
 
@@ -50,7 +62,8 @@ def resume(
         return result
     if result is not None and result.ended == "target" and config.stop_at == run.config.get("stop_at"):
         return result
-    return _carry_out(Job(replace(config, out=run.directory), budget, quiet, command or shlex.join(sys.orig_argv)))
+    command = command or shlex.join(sys.orig_argv)
+    return _carry_out(Job(replace(config, out=run.directory), budget, quiet, command, callbacks))
 
 
 def evaluate(directory: Path | str, config: Config, checkpoint: str = "best") -> Scores:
@@ -73,10 +86,10 @@ def _check_processes(config: Config) -> None:
         check(replace(config, devices=world))
 
 
-def _carry_out(job: Job) -> Result:
+def _carry_out(job: Job, model: nn.Module | None = None) -> Result:
     place, devices = my_place(), job.config.devices
     if place.world > 1 or devices == 1:
-        return work(job)
+        return work(job, model)
     launch(work, (job,), devices)
     assert job.config.out is not None  # this process gave the directory its name
     result = Run(job.config.out).result
