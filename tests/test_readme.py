@@ -1,4 +1,4 @@
-"""The README's first example runs and prints what the README says."""
+"""The README's first example prints what the README says, and the numbers of its first screen have a source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from torch import nn
 
+from slimrnn import GRU, Diagonal, LowRank
 from slimrnn.ops import resolve_backend
 
 
@@ -17,3 +19,27 @@ def test_first_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -
     exec(found["code"], {})
     shown = found["output"].replace("backend='native'", f"backend={resolve_backend('auto')!r}")
     assert capsys.readouterr().out == shown
+
+
+def test_numbers_of_the_first_screen_come_from_its_sources() -> None:
+    project = Path(__file__).parents[1]
+    readme = (project / "README.md").read_text()
+    claims = " ".join(readme.partition("- **Faster:**")[2].partition("```")[0].split())
+    assert "5.9× the speed of `nn.GRU` with 39 % of its parameters" in claims
+    assert "| low-rank 24 + diagonal GRU | 128, 20, 784, 1 | dense `nn.GRU` | 5.9 |" in readme
+    slim = GRU(1, 128, structure=LowRank(24) + Diagonal(), reset="before")
+    assert round(slim.num_parameters / sum(p.numel() for p in nn.GRU(1, 128).parameters()), 2) == 0.39
+
+    forecasts = dict(
+        re.findall(r"^  (\S+) +(1\.\d+, [\d,]+) parameters$", (project / "examples/README.md").read_text(), re.M)
+    )
+    assert forecasts == {"torch.nn.LSTM": "1.02, 69,120", "slimrnn.LSTM": "1.03, 11,776"}
+    assert "11,776 parameters instead of 69,120, and nearly the same error: 1.03 against 1.02" in claims
+
+    passed = re.findall(
+        r"^\| `slimrnn reproduce copy-2000-(\w+)` .*\| \*\*passed\*\*.*\| ([\d,]+) \|$",
+        (project / "RESULTS.md").read_text(),
+        re.M,
+    )
+    assert {("kru", "5,314"), ("lstm", "72,458")} <= set(passed)
+    assert "5,314 parameters recall ten symbols after 2,000 blank steps; an LSTM with 72,458" in claims
