@@ -1,4 +1,4 @@
-// What a cell sees of one time step.
+// What a cell sees of one time step, and what the time loop knows of a cell.
 #pragma once
 #include "../structures/term.h"
 
@@ -16,7 +16,6 @@ template <class T> struct Recurrence {
     T *masked;         // (rows, width)
     Arena<T> scratch;  // for the terms
     int gates;
-    T *kept[SLIMRNN_MOST_TERMS];  // per term: what the way back leaves for the gradients, see Term
 
     // y (rows, last-first, width) += W (mask ⊙ x)
     void apply(const T *x, T *y, int64_t ldy, int first, int last) const {
@@ -26,8 +25,8 @@ template <class T> struct Recurrence {
         }
         for (int k = 0; k < count; k++) terms[k]->matvec(scratch, rows, x, width, y, ldy, first, last);
     }
-    // x (rows, width) += mask ⊙ W^H y
-    void adjoint(const T *y, int64_t ldy, T *x, int first, int last) const {
+    // x (rows, width) += mask ⊙ W^H y; kept: per term, what the way back leaves for the gradients, see Term
+    void adjoint(const T *y, int64_t ldy, T *x, int first, int last, T *const *kept) const {
         T *to = x;
         if (mask) {
             memset(masked, 0, sizeof(T) * rows * width);
@@ -42,27 +41,47 @@ template <class T> struct Recurrence {
     }
 };
 
+// One product of a cell on the way back.
+template <class T> struct ProductSpace {
+    T *x = nullptr;  // (rows, ldx): what it multiplies, where the cell writes that
+    T *y = nullptr;  // (rows, last-first, width): its gradient, where the cell writes that
+    T *kept[SLIMRNN_MOST_TERMS];
+};
+
 template <class T> struct Step {
     const Recurrence<T> *map = nullptr;
     int64_t rows = 0, width = 0;
-    const T *own = nullptr;  // the cell's parameters, or null
-    T *gates = nullptr;      // (rows, G, width): holds the input products; forward leaves what backward needs
-    const T *h_before = nullptr, *c_before = nullptr;
-    T *h = nullptr, *c = nullptr;  // the new state (backward: const)
-    T *spare = nullptr;            // (rows, width)
+    const T *own = nullptr;                     // (own_rows, width)
+    T *slots = nullptr;                         // (rows, slots, width), see SLIMRNN_SLOT
+    const T *before[SLIMRNN_MOST_STATES] = {};  // (rows, width) each, as are
+    T *after[SLIMRNN_MOST_STATES] = {};         // (backward: given)
+    T *spare = nullptr;                         // (spares, rows, width)
+    T *row_sums = nullptr;                      // (row_sums, rows)
+    // noise
+    uint64_t seed = 0;
+    int64_t time = 0;       // number of the step in the whole sequence
+    int64_t first_row = 0;  // row r is sequence row_numbers[r], or first_row + r
+    const int64_t *row_numbers = nullptr;
     // backward
-    const T *d_h = nullptr;   // (rows, width)
-    T *d_c = nullptr;         // in: of c; out: of c_before
-    T *d_gates = nullptr;     // (rows, G, width), rows ldd apart: gradients of the input products
-    T *d_h_before = nullptr;  // (rows, width), starts at zero
-    T *d_own = nullptr;       // as own; sums
-    int64_t ldd = 0;
+    const T *d_after[SLIMRNN_MOST_STATES] = {};
+    T *d_before[SLIMRNN_MOST_STATES] = {};  // written, not added to
+    T *d_gates = nullptr;                   // (rows, G, width), rows ldd apart: gradients of the input products
+    T *d_own = nullptr;                     // as own; sums
+    int64_t ldd = 0, ldx = 0;
+    ProductSpace<T> products[SLIMRNN_MOST_PRODUCTS];
+
+    void apply(const T *x, T *y, int64_t ldy, int first, int last) const { map->apply(x, y, ldy, first, last); }
+    // of product number p
+    void adjoint(int p, const T *y, int64_t ldy, T *x, int first, int last) const {
+        map->adjoint(y, ldy, x, first, last, products[p].kept);
+    }
 };
 
 template <class T, class N> inline void add_to(T *sum, N n, Vec<T> v) { n.put(sum, n.get(sum) + v); }
 
-template <class T> struct Cell {
-    int gates;
+// C++ for a cell's step, made from the same programs (generated.h) or written by hand (modrelu.h).
+template <class T> struct CellCode {
+    const char *fingerprint;
     void (*forward)(Step<T> &);
     void (*backward)(Step<T> &);
 };

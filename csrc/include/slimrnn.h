@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 5
+#define SLIMRNN_ABI 6
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -27,17 +27,121 @@ enum slimrnn_status {
     SLIMRNN_INTERNAL = 4, /* a mistake in the core itself */
 };
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
-enum slimrnn_cell {
-    SLIMRNN_TANH = 0,
-    SLIMRNN_RELU = 1,
-    SLIMRNN_IDENTITY = 2,
-    SLIMRNN_MODRELU = 3,
-    SLIMRNN_LSTM = 4,
-    SLIMRNN_GRU_AFTER = 5,
-    SLIMRNN_GRU_BEFORE = 6,
-};
 /* Of one call. */
-enum slimrnn_limit { SLIMRNN_MOST_TERMS = 16 /* in a phase */, SLIMRNN_MOST_PHASES = 16, SLIMRNN_MOST_DIMS = 4 };
+enum slimrnn_limit {
+    SLIMRNN_MOST_TERMS = 16, /* in a phase */
+    SLIMRNN_MOST_PHASES = 16,
+    SLIMRNN_MOST_DIMS = 4,
+    SLIMRNN_MOST_GATES = 32,
+    SLIMRNN_MOST_STATES = 8,
+    SLIMRNN_MOST_PRODUCTS = 8, /* of a cell: recurrent products in one step */
+    SLIMRNN_MOST_REGISTERS = 64,
+};
+
+/* --- cells ---------------------------------------------------------------------------------------------------------
+ *
+ * A cell is data: how much memory its step wants, which recurrent products it takes, and two programs, its step and the
+ * way back. src/slimrnn/tracing writes them, from the cell's step in python. Where the library was built with C++ for the
+ * same step (see slimrnn_cell_code), that runs instead. */
+
+/* W_g x for the gates first ... last-1, in one step. x is state i before the step (i), state i after it (MOST_STATES + i),
+ * or a vector that the way back writes to X (-1). The product's gradient is that of the input products of the same gates
+ * (of_gates = 1), or the way back writes it to Y. */
+typedef struct {
+    int32_t x, first, last, of_gates;
+} slimrnn_product_spec;
+
+/* Memory that instructions read and write: `kind` and `index` say which, one row (of a step, for one sequence) being at
+ *   SLOT      slot `index` of (rows, slots, width): before the step the first `gates` hold U x + b, after it what is kept
+ *   BEFORE    state `index` before the step         D_BEFORE  its gradient, written by the way back
+ *   AFTER     state `index` after the step          D_AFTER   its gradient, given
+ *   SPARE     part `part` of (rows, parts, width), which starts at spare number `index`
+ *   OWN       row `index` of own, the same for all sequences
+ *   D_GATE    gradient of the input product of gate `index`
+ *   X         product number `index`: what it multiplies, see slimrnn_product_spec
+ *   Y         product number `index`, gate first + `part`: its gradient */
+enum slimrnn_place_kind {
+    SLIMRNN_SLOT,
+    SLIMRNN_BEFORE,
+    SLIMRNN_AFTER,
+    SLIMRNN_SPARE,
+    SLIMRNN_OWN,
+    SLIMRNN_D_GATE,
+    SLIMRNN_D_BEFORE,
+    SLIMRNN_D_AFTER,
+    SLIMRNN_X,
+    SLIMRNN_Y,
+    SLIMRNN_PLACE_KINDS,
+};
+typedef struct {
+    int32_t kind, index, part, parts; /* part and parts: 0 and 1 but for SPARE and Y */
+} slimrnn_place;
+
+/* Between loops:
+ *   APPLY    place `to` += W_g (mask of place a) for the gates b ... c-1; `to` is the first of as many parts or slots
+ *   ADJOINT  place `to` += mask of W^H (place a), of product b; place a is the first of as many parts or gates
+ *   LOOP     the next `to` instructions run for every unit of every row
+ * In a loop, on registers (numbers 0 ... constant_count-1 hold the constants):
+ *   LOAD     register to = place a              STORE  place to = register a
+ *   SUM      gradient of own, row to += register a, over the rows
+ *   TOTAL    row sum `to` = the sum over the units of register a; later loops read it
+ *   PER_ROW  register to = row sum a            NOISE  register to = uniform in [0, 1), stream a
+ * and arithmetic, register to = op(a, b, c); comparisons give masks, which WHERE takes as its a. */
+enum slimrnn_op {
+    SLIMRNN_APPLY,
+    SLIMRNN_ADJOINT,
+    SLIMRNN_LOOP,
+    SLIMRNN_LOAD,
+    SLIMRNN_STORE,
+    SLIMRNN_SUM,
+    SLIMRNN_TOTAL,
+    SLIMRNN_PER_ROW,
+    SLIMRNN_NOISE,
+    SLIMRNN_ADD,
+    SLIMRNN_SUB,
+    SLIMRNN_MUL,
+    SLIMRNN_DIV,
+    SLIMRNN_NEG,
+    SLIMRNN_SIGMOID,
+    SLIMRNN_TANH,
+    SLIMRNN_EXP,
+    SLIMRNN_LOG,
+    SLIMRNN_SOFTPLUS,
+    SLIMRNN_SQRT,
+    SLIMRNN_ABS,
+    SLIMRNN_SIGN,
+    SLIMRNN_RELU,
+    SLIMRNN_MAXIMUM,
+    SLIMRNN_MINIMUM,
+    SLIMRNN_GT,
+    SLIMRNN_LT,
+    SLIMRNN_GE,
+    SLIMRNN_LE,
+    SLIMRNN_EQ,
+    SLIMRNN_WHERE,
+    SLIMRNN_OPS,
+};
+typedef struct {
+    int32_t op, to, a, b, c;
+} slimrnn_instruction;
+typedef struct {
+    const slimrnn_instruction *code;
+    int32_t count;
+} slimrnn_program;
+
+typedef struct {
+    int32_t code; /* index of slimrnn_cell_code, or -1: the programs run */
+    int32_t gates, states, own_rows;
+    int32_t slots;    /* per row; at least as many as gates */
+    int32_t kept;     /* slots that the way back reads; 0: no gate_history is wanted */
+    int32_t spares;   /* vectors per row that a step needs for itself */
+    int32_t row_sums; /* of TOTAL */
+    int32_t product_count, place_count, constant_count, register_count;
+    slimrnn_product_spec products[SLIMRNN_MOST_PRODUCTS];
+    const slimrnn_place *places;
+    const double *constants;
+    slimrnn_program forward, backward;
+} slimrnn_cell;
 
 /* A contiguous tensor of a structure: numbers of the call's dtype, or int64 where the structure says so. A complex number
  * is a pair, and the pair is no axis of the shape. */
@@ -56,24 +160,23 @@ typedef struct {
 } slimrnn_term;
 
 typedef struct {
-    int32_t dtype, cell, is_complex, gates, states, reverse, threads, term_count;
-    int32_t phases;   /* step k of the loop takes the terms and the own parameters of phase k mod phases */
-    int32_t leaky;    /* h = a h_before + (1 - a) cell(...), with a as the last row of own */
-    int32_t own_rows; /* rows of own, the leak's included */
+    int32_t dtype, is_complex, reverse, threads, term_count;
+    int32_t phases; /* step k of the loop takes the terms and the own parameters of phase k mod phases */
     int64_t time, batch, width, input_size;
+    int64_t first_step; /* number of the first step of these in the whole sequence, for noise only */
+    uint64_t seed;      /* of noise */
+    const slimrnn_cell *cell;
     const slimrnn_term *terms; /* term_count / phases for each phase */
     const void *x;          /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
     const void *u;          /* (gates, width, input_size) or null; one phase only */
     const void *bias;       /* (gates, width) or null; goes with u */
     const void *state;      /* (states, batch, width) */
-    const void *own;        /* (phases, own_rows, width) or null: modReLU 1 row, the bias; LSTM 3, peepholes, or none;
-                                GRU_AFTER 1, the recurrent bias, or none; then the leak's */
-    const void *mask;       /* (batch, width) or null: factors on h before every product */
+    const void *own;        /* (phases, own_rows, width), or null where there are no rows */
+    const void *mask;       /* (batch, width) or null: factors on a vector before every product */
     const int64_t *lengths; /* (batch) or null */
     void *out;              /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
-    void *gate_history;     /* LSTM, GRU: (time, batch, gates, width) or null: keep none; the other cells need none */
-    void *state_history;    /* (time, batch, width) or null: keep none. LSTM: c, together with gate_history; leaky
-                                cells but the LSTM: what the cell gave; the others need none */
+    void *gate_history;     /* (time, batch, slots, width) or null: keep none */
+    void *state_history;    /* (states - 1, time, batch, width) or null: keep none; of all states but the first */
     void *last;             /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_state;              /* backward: gradients going out, and */
@@ -85,8 +188,10 @@ typedef struct {
 SLIMRNN_API int32_t slimrnn_abi(void);
 /* Names of the structures that a term can have; null after the last. */
 SLIMRNN_API const char *slimrnn_structure(int32_t index);
-/* The most terms of a phase and the most phases of a call. */
-SLIMRNN_API void slimrnn_limits(int32_t *terms, int32_t *phases);
+/* The limits of a call, in the order of slimrnn_limit; returns how many there are. */
+SLIMRNN_API int32_t slimrnn_limits(int32_t *limits, int32_t room);
+/* Fingerprints of the cells that the library was built with C++ for; null after the last. */
+SLIMRNN_API const char *slimrnn_cell_code(int32_t index);
 /* Names of the instruction sets of this build that this machine can run, best first; null after the last. */
 SLIMRNN_API const char *slimrnn_isa(int32_t index);
 /* Choose one by name; null chooses the best. */
@@ -96,7 +201,7 @@ SLIMRNN_API int32_t slimrnn_forward(const slimrnn_scan *scan);
 SLIMRNN_API int32_t slimrnn_backward(const slimrnn_scan *scan);
 
 /* The first term of a scan by itself, for rows of `width` numbers and the gates first ... last-1 only; of the scan, its
- * dtype, is_complex, gates, width and terms are read.
+ * dtype, is_complex, width and terms are read, and its cell's gates.
  * PRODUCT   y (rows, last-first, width) += W x
  * ADJOINT   x (rows, width) += W^H y
  * GRADIENT  the term's gradients += the gradient of the sum of <y, W x> */
@@ -108,10 +213,10 @@ SLIMRNN_API int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64
  * own and bias must stay where they are until `close`. Steps of one handle may run in several threads at once. */
 SLIMRNN_API int32_t slimrnn_open(const slimrnn_scan *scan, void **handle);
 SLIMRNN_API void slimrnn_close(void *handle);
-/* (batch, input_size) and the states (batch, width) before -> the states after and the output (batch, width); c and
- * c_after are null but for the LSTM. */
-SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c,
-                                 void *h_after, void *c_after, void *out);
+/* (batch, input_size) and the states (batch, width) before -> the states after and the output (batch, width); `before`
+ * and `after` are arrays of as many pointers as there are states. */
+SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *const *before,
+                                 void *const *after, void *out);
 
 /* A number that tells whether memory still holds what it held: of `count` pieces of so many bytes each. */
 SLIMRNN_API uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t count);
