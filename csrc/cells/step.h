@@ -15,7 +15,7 @@ template <class T> struct Recurrence {
     int64_t rows, width;
     T *masked;         // (rows, width)
     Arena<T> scratch;  // for the terms
-    int gates;
+    int matrices;
 
     // y (rows, last-first, width) += W (mask ⊙ x)
     void apply(const T *x, T *y, int64_t ldy, int first, int last) const {
@@ -33,7 +33,7 @@ template <class T> struct Recurrence {
             to = masked;
         }
         for (int k = 0; k < count; k++) {
-            const int64_t ldk = gates * terms[k]->kept_size();
+            const int64_t ldk = matrices * terms[k]->kept_size();
             terms[k]->rmatvec(scratch, rows, y, ldy, to, width, first, last, kept[k], ldk);
         }
         if (mask)

@@ -130,8 +130,10 @@ typedef struct {
 } slimrnn_program;
 
 typedef struct {
-    int32_t code; /* index of slimrnn_cell_code, or -1: the programs run */
-    int32_t gates, states, own_rows;
+    int32_t code;     /* index of slimrnn_cell_code, or -1: the programs run */
+    int32_t gates;    /* input products per step */
+    int32_t matrices; /* recurrent matrices of every term; 0: no terms. Products count their gates among these */
+    int32_t states, own_rows;
     int32_t slots;    /* per row; at least as many as gates */
     int32_t kept;     /* slots that the way back reads; 0: no gate_history is wanted */
     int32_t spares;   /* vectors per row that a step needs for itself */
@@ -152,7 +154,7 @@ typedef struct {
     int64_t shape[SLIMRNN_MOST_DIMS];
 } slimrnn_tensor;
 
-/* One term of the recurrent map, a (size x size) matrix for every gate. `structure` is an index of slimrnn_structure; the
+/* One term of the recurrent map, as many (size x size) matrices as the cell says. `structure` is an index of slimrnn_structure; the
  * header of each structure in csrc/structures says which tensors it takes. */
 typedef struct {
     int32_t structure, tensor_count;
