@@ -25,7 +25,7 @@ class ElmanCell(Cell):
 
     modReLU's state is complex unless `complex=False`; tanh and relu are real; identity may be either."""
 
-    gates = 1
+    gates = ("h",)
 
     def __init__(
         self,
@@ -40,31 +40,22 @@ class ElmanCell(Cell):
         check_choice("nonlinearity", nonlinearity, [*NONLINEARITIES, "modrelu"])
         if complex and nonlinearity in ("tanh", "relu"):
             raise ValueError(f"expected complex=True only with 'modrelu' or 'identity', got {nonlinearity!r}")
-        super().__init__(hidden_size, complex=nonlinearity == "modrelu" if complex is None else complex)
+        field = nonlinearity == "modrelu" if complex is None else complex
+        super().__init__(hidden_size, bias, complex=field, dtype=dtype, device=device)
         self.nonlinearity = nonlinearity
-        # modReLU's bias moves the modulus, so it is real whatever the state is.
-        pair = self.complex and nonlinearity != "modrelu"
-        shape = (1, hidden_size, 2) if pair else (1, hidden_size)
-        initial = nn.Parameter(torch.zeros(shape, dtype=dtype, device=device)) if bias else None
-        self.register_parameter("bias", initial)
+        if bias and field and nonlinearity != "modrelu":  # modReLU's moves the modulus, so it is real
+            self.bias = nn.Parameter(torch.zeros((1, hidden_size, 2), dtype=dtype, device=device))
 
     def input_bias(self) -> Tensor | None:
         if self.bias is None or self.nonlinearity == "modrelu":
             return None
         return as_complex(self.bias) if self.complex else self.bias
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         z = (wx_BGH + matvec(state[0]))[..., 0, :]
         if self.nonlinearity == "modrelu":
-            return (modrelu(z, self.native_parameters() if own is None else own),)
+            return (modrelu(z, None if self.bias is None else self.bias[0]),)
         return (NONLINEARITIES[self.nonlinearity](z),)
-
-    @property
-    def native_name(self) -> str | None:
-        return "identity" if self.nonlinearity == "modrelu" and self.bias is None else self.nonlinearity
-
-    def native_parameters(self) -> Tensor | None:
-        return self.bias[0] if self.bias is not None and self.nonlinearity == "modrelu" else None
 
     def extra_repr(self) -> str:
         field = ", complex=True" if self.complex else ""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from slimrnn._checks import check_choice
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias, gate_bias
+from slimrnn.cells.biases import GateBias
 
 
 class GRUCell(Cell):
@@ -19,7 +19,7 @@ class GRUCell(Cell):
     A positive `update_bias`, the initial bias of u (see `gate_bias`), means "carry". (The factorized paper's eq. 12
     applies the reset gate to x; these are the standard forms.)"""
 
-    gates = 3  # r, u, n
+    gates = ("r", "u", "n")
     recurrent_bias: Tensor | None
 
     def __init__(
@@ -33,23 +33,19 @@ class GRUCell(Cell):
         device: torch.device | str | None = None,
     ) -> None:
         check_choice("reset", reset, ["after", "before"])
-        super().__init__(hidden_size)
-        start_H = gate_bias("update_bias", update_bias, hidden_size, bias)
+        super().__init__(hidden_size, bias, dtype=dtype, device=device)
         self.reset = reset
-        self.register_parameter("bias", self._zeros(3, dtype=dtype, device=device) if bias else None)
         inner = self._zeros(dtype=dtype, device=device) if bias and reset == "after" else None
         self.register_parameter("recurrent_bias", inner)
-        if self.bias is not None:
-            with torch.no_grad():
-                self.bias[1] = start_H
+        self.start_bias("u", "update_bias", update_bias)
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         (h,) = state
         # Unbound, not sliced: inductor of torch 2.13 gets the gradients of the sliced form wrong.
         x_r, x_u, x_n = wx_BGH.unbind(-2)
         if self.reset == "after":
             w_r, w_u, w_n = matvec(h).unbind(-2)
-            inner = self.recurrent_bias if own is None else own
+            inner = self.recurrent_bias
             r, u = torch.sigmoid(x_r + w_r), torch.sigmoid(x_u + w_u)
             n = torch.tanh(x_n + r * (w_n if inner is None else w_n + inner))
         else:
@@ -57,13 +53,6 @@ class GRUCell(Cell):
             r, u = torch.sigmoid(x_r + w_r), torch.sigmoid(x_u + w_u)
             n = torch.tanh(x_n + matvec(r * h, slice(2, 3)).squeeze(-2))
         return (n + u * (h - n),)
-
-    @property
-    def native_name(self) -> str:
-        return f"gru_{self.reset}"
-
-    def native_parameters(self) -> Tensor | None:
-        return self.recurrent_bias
 
     def extra_repr(self) -> str:
         return f"{self.hidden_size}, reset={self.reset!r}"

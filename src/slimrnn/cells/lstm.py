@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias, gate_bias
+from slimrnn.cells.biases import GateBias
 
 
 class LSTMCell(Cell):
@@ -15,7 +15,7 @@ class LSTMCell(Cell):
     (The factorized paper's eq. 7 exchanges f and i; this is the standard form.) With `peephole`, i and f also see
     p ⊙ c_{t−1} and o sees p ⊙ c_t (Gers & Schmidhuber 2000). `forget_bias` is the initial bias of f."""
 
-    gates = 4  # i, f, g, o
+    gates = ("i", "f", "g", "o")
     states = 2  # h, c
     peephole: Tensor | None
 
@@ -29,17 +29,13 @@ class LSTMCell(Cell):
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
-        super().__init__(hidden_size)
-        start_H = gate_bias("forget_bias", forget_bias, hidden_size, bias)
-        self.register_parameter("bias", self._zeros(4, dtype=dtype, device=device) if bias else None)
+        super().__init__(hidden_size, bias, dtype=dtype, device=device)
         self.register_parameter("peephole", self._zeros(3, dtype=dtype, device=device) if peephole else None)
-        if self.bias is not None:
-            with torch.no_grad():
-                self.bias[1] = start_H
+        self.start_bias("f", "forget_bias", forget_bias)
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         h, c = state
-        peephole = self.peephole if own is None else own
+        peephole = self.peephole
         i, f, g, o = (wx_BGH + matvec(h)).unbind(-2)
         if peephole is not None:
             i = i + peephole[0] * c
@@ -48,13 +44,6 @@ class LSTMCell(Cell):
         if peephole is not None:
             o = o + peephole[2] * c
         return torch.sigmoid(o) * torch.tanh(c), c
-
-    @property
-    def native_name(self) -> str:
-        return "lstm"
-
-    def native_parameters(self) -> Tensor | None:
-        return self.peephole
 
     def extra_repr(self) -> str:
         return f"{self.hidden_size}, peephole={self.peephole is not None}"

@@ -55,14 +55,13 @@ class RecurrentLayer(nn.Module):
         hidden, field = cell.hidden_size, cell.complex
         place = {"dtype": resolved["dtype"], "device": resolved["device"]}
 
-        def build(structure: Structure, width: int) -> StructuredMap:
-            return structure.build(
-                hidden, width, cell.gates, complex=field, weight_norm=resolved["weight_norm"], **place
-            )
+        def build(structure: Structure, width: int, matrices: int = cell.matrices) -> StructuredMap:
+            norm = resolved["weight_norm"]
+            return structure.build(hidden, width, matrices, complex=field, weight_norm=norm, **place)
 
         self.backend, self.cell = resolved["backend"], cell
         self.recurrent = build(structure, hidden)
-        self.input = build(resolved["input_structure"], input_size)
+        self.input = build(resolved["input_structure"], input_size, len(cell.gates))
         self.deeper_cells = nn.ModuleList(deeper)
         self.deeper_maps = nn.ModuleList([build(structure, hidden) for _ in deeper])
         self.leak = None if leak is None else leak.build(hidden, **place)

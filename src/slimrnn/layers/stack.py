@@ -307,7 +307,7 @@ class RecurrentStack(nn.Module):
             found, groups = [core.recurrent.dense() for core in self.cores], len(self.delays)
             if groups == 1:
                 return found
-            gates = self.cell.gates
+            gates = self.cell.matrices
             rows = [found[k : k + groups] for k in range(0, len(found), groups)]
             return [torch.stack([torch.block_diag(*(w[g] for w in row)) for g in range(gates)]) for row in rows]
 

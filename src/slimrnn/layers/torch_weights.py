@@ -54,7 +54,7 @@ def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None
     if getattr(stack.cell, "reset", "after") != "after":
         raise ValueError("expected reset='after' for the weights of torch.nn.GRU, got 'before', another function")
     for k, suffix in enumerate(_suffixes(stack)):
-        layer, gates = stack.layer(k), stack.cell.gates
+        layer, gates = stack.layer(k), len(stack.cell.gates)
         layer.recurrent.nearest_(getattr(module, "weight_hh" + suffix).detach().unflatten(0, (gates, -1)))
         layer.input.nearest_(getattr(module, "weight_ih" + suffix).detach().unflatten(0, (gates, -1)))
         if module.bias:

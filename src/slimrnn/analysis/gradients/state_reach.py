@@ -110,7 +110,7 @@ def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tenso
 def _segments(core: RecurrentLayer, x_TBI: Tensor, start: State, vectors: int) -> Iterator[tuple[Tensor, State]]:
     """(inputs, state before them) of segments so short that the vectors can be carried back through one, the last one
     first. Only the states between segments are kept."""
-    width = core.cell.gates * core.cell.hidden_size * len(core.transitions) + len(start) * core.state_size
+    width = len(core.cell.gates) * core.cell.hidden_size * len(core.transitions) + len(start) * core.state_size
     segments = x_TBI.split(segment_length(len(x_TBI), vectors * x_TBI.shape[1], width))
     between, _ = states_between(core, segments, start)
     return zip(reversed(segments), reversed(between), strict=True)

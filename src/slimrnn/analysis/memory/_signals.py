@@ -80,7 +80,7 @@ def _lstm(cell: LSTMCell, wx: Tensor, matvec: Matvec, h: Tensor, c: Tensor) -> I
 
 def _elman(cell: ElmanCell, wx: Tensor, matvec: Matvec, h: Tensor) -> Iterator[Signal]:
     z = (wx + matvec(h)).squeeze(-2)
-    z = modrelu(z, cell.native_parameters()) if cell.nonlinearity == "modrelu" else z
+    z = modrelu(z, None if cell.bias is None else cell.bias[0]) if cell.nonlinearity == "modrelu" else z
     z = z.abs() if z.is_complex() else z
     squash = {"tanh": torch.tanh, "relu": torch.relu}.get(cell.nonlinearity, torch.Tensor.double)
     yield Signal("hidden", cell.nonlinearity, squash(z.double()))

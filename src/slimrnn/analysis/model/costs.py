@@ -50,12 +50,12 @@ def _cost(view: LayerView) -> LayerCost:
     matrices = sum(map.num_parameters for map in core.maps) + core.input.num_parameters
     other = counted.total - matrices
     if view.of_torch and view.stack is not None and view.stack.bias:
-        other = 2 * cell.gates * hidden  # torch keeps two biases per gate
+        other = 2 * len(cell.gates) * hidden  # torch keeps two biases per gate
     return LayerCost(
         layer=view.name,
         structure=view.structure,
         parameters=matrices + other,
-        dense_parameters=cell.gates * hidden * (len(core.maps) * hidden + width) * parts + other,
+        dense_parameters=hidden * (cell.matrices * len(core.maps) * hidden + len(cell.gates) * width) * parts + other,
         macs=counted.macs,
         dense_macs=counted.dense_macs,
         state_size=cell.states * core.state_size * parts,

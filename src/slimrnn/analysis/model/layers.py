@@ -84,7 +84,7 @@ class LayerView:
     @property
     def gate_names(self) -> tuple[str, ...]:
         """In the order of the matrices: "r", "u", "n"; of another cell "gate 0", "gate 1", ..."""
-        return GATES.get(self.kind) or tuple(f"gate {number}" for number in range(self.core.cell.gates))
+        return self.core.cell.gates
 
     def reads(
         self, x: Tensor, hx: States | None = None, lengths: Tensor | Sequence[int] | None = None
