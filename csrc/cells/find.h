@@ -1,26 +1,50 @@
-// Every cell by its number.
+// What runs a step: the C++ that the library was built with for a cell, or the interpreter.
 #pragma once
-#include "elman.h"
-#include "gru.h"
-#include "lstm.h"
+#include "generated.h"
+#include "interpret.h"
+#include "modrelu.h"
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-template <class T> Cell<T> find_cell(const slimrnn_scan &s) {
-    switch (s.cell) {
-        case SLIMRNN_TANH: return {1, Elman<T, Tanh>::forward, Elman<T, Tanh>::backward};
-        case SLIMRNN_RELU: return {1, Elman<T, Relu>::forward, Elman<T, Relu>::backward};
-        case SLIMRNN_IDENTITY: return {1, Elman<T, Identity>::forward, Elman<T, Identity>::backward};
-        case SLIMRNN_MODRELU:
-            if (s.is_complex) return {1, ModRelu<T, true>::forward, ModRelu<T, true>::backward};
-            return {1, ModRelu<T, false>::forward, ModRelu<T, false>::backward};
-        case SLIMRNN_LSTM: return {4, Lstm<T>::forward, Lstm<T>::backward};
-        case SLIMRNN_GRU_AFTER: return {3, GruAfter<T>::forward, GruAfter<T>::backward};
-        case SLIMRNN_GRU_BEFORE: return {3, GruBefore<T>::forward, GruBefore<T>::backward};
-        default: return {0, nullptr, nullptr};
-    }
+template <class T>
+constexpr CellCode<T> by_hand[] = {
+    {"modrelu", ModRelu<T, false>::forward, ModRelu<T, false>::backward},
+    {"modrelu_leaky", ModRelu<T, true>::forward, ModRelu<T, true>::backward},
+};
+constexpr int cell_code_count = generated_count + int(sizeof(by_hand<float>) / sizeof(by_hand<float>[0]));
+
+// Null where there is none of this number.
+template <class T> const CellCode<T> *find_code(int index) {
+    if (index < 0 || index >= cell_code_count) return nullptr;
+    return index < generated_count ? &generated<T>[index] : &by_hand<T>[index - generated_count];
 }
+
+// The step of one thread.
+template <class T> class Stepper {
+    const CellCode<T> *code = nullptr;
+    const Ready<T> *program = nullptr;
+    Interpreter<T> interpreter;
+
+  public:
+    Stepper(const slimrnn_scan &s, const Ready<T> &program, Arena<T> &memory) : code(find_code<T>(s.cell->code)) {
+        if (code) return;
+        this->program = &program;
+        interpreter = Interpreter<T>(*s.cell, s.width, memory);
+    }
+    void forward(Step<T> &s) {
+        if (code)
+            code->forward(s);
+        else
+            interpreter.run(*program, s);
+    }
+    void backward(Step<T> &s) {
+        if (code)
+            code->backward(s);
+        else
+            interpreter.run(*program, s);
+    }
+};
 
 }  // namespace SLIMRNN_ISA
 }  // namespace slimrnn
