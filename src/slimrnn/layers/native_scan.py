@@ -20,6 +20,8 @@ from slimrnn.ops.library import limits
 from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures.dense import DenseMap
+from slimrnn.tracing.native_cells import LEAK
+from slimrnn.tracing.trace import own_rows
 
 if TYPE_CHECKING:
     from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -27,18 +29,17 @@ if TYPE_CHECKING:
 
 def native_program(layer: RecurrentLayer) -> Program | None:
     """What the native core is to do at every step, or None where it cannot."""
-    name, transitions = layer.cell.native_name, layer.transitions
-    maps = [transition.recurrent for transition in transitions]
-    terms = [map.terms(map.prepare()) for map in maps]
-    if name is None or None in terms:
+    transitions, steps = layer.transitions, layer.traced_steps()
+    terms = [transition.recurrent.terms(transition.recurrent.prepare()) for transition in transitions]
+    if steps is None or None in terms:
         return None
     if len(terms) > limits.phases or any(len(some or ()) > limits.terms for some in terms):
         return None
-    alpha = None if layer.leak is None else layer.leak().unsqueeze(0)
-    owns = [transition.own_rows(alpha) for transition in transitions]
+    further = {} if layer.leak is None else {LEAK: layer.leak()}
+    owns = [own_rows(t.cell, step.trace, further) for t, step in zip(transitions, steps, strict=True)]
     own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
     flat = [term for some in terms for term in some or ()]
-    return program(name, layer.cell.complex, flat, len(transitions), own, alpha is not None)
+    return program(steps[0].native, layer.cell.complex, flat, len(transitions), own)
 
 
 def native_scan(
@@ -103,7 +104,9 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     There a complex number is a pair, and what stands for both of its parts stands twice."""
 
     def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
-        pairs, (x, u, bias, state, own, mask, lengths_B, weights, plan, reverse) = layer.cell.complex, inputs
+        x, u, bias, state, own, mask, lengths_B, _, weights, plan, reverse, _ = inputs
+        pairs, steps = layer.cell.complex, layer.traced_steps()
+        assert steps is not None
         wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
         wx = wx if bias is None else wx + bias
         states = tuple(state.unbind(0))
@@ -116,7 +119,7 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
         turn = []
         for phase, transition in enumerate(layer.transitions):
             tensors = tuple(weights[phase * count : (phase + 1) * count])
-            turn.append(transition.replayed(tensors, None if own is None else own[phase], mask, plan.leaky))
+            turn.append(transition.replayed(steps[phase].trace, tensors, None if own is None else own[phase], mask))
         phase = 0
 
         def advance(wx: Tensor, before: State) -> State:

@@ -13,18 +13,21 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from slimrnn import tracing
 from slimrnn._fields import as_complex, field_dtype, side_by_side
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
+from slimrnn.cells.leaky import leaked
 from slimrnn.layers import delays
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
-from slimrnn.layers.transition import Transition, leaked
+from slimrnn.layers.transition import Transition
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
+from slimrnn.tracing.native_cells import Traced, explain_once
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -260,6 +263,16 @@ class RecurrentLayer(nn.Module):
             return state
 
         return advance
+
+    def traced_steps(self) -> list[Traced] | None:
+        """What the native core runs for each transition; None where it cannot, and then the layer says so once."""
+        found = [tracing.find(transition.cell, self.leak is not None) for transition in self.transitions]
+        for step, transition in zip(found, self.transitions, strict=True):
+            if isinstance(step, str):
+                explain_once(transition.cell, step)
+                return None
+        steps = [step for step in found if not isinstance(step, str)]
+        return steps if len({step.native.text for step in steps}) == 1 else None
 
     def renew_cells(self) -> None:
         """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""

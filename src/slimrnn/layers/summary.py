@@ -85,7 +85,9 @@ def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:
         input=inputs.num_parameters,
         bias=total - recurrent - inputs.num_parameters,
         macs=sum(map.macs for map in layer.maps) + inputs.macs,
-        dense_macs=hidden * (cell.matrices * len(layer.maps) * hidden + len(cell.gates) * width) * (4 if cell.complex else 1),
+        dense_macs=hidden
+        * (cell.matrices * len(layer.maps) * hidden + len(cell.gates) * width)
+        * (4 if cell.complex else 1),
     )
 
 
