@@ -63,7 +63,8 @@ def transformed(*tensors: Tensor) -> bool:
 
 
 def run_forward(inputs: Inputs, keep: bool) -> Results:
-    """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: slots (T, B, K, W), other states (S-1, T, B, W)."""
+    """-> out (T, B, W), last (S, B, W), and what backward needs, or nothing: slots (T, B, K, W) and the other states
+    (S-1, T, B, W)."""
     out, last, gates, states = _results(inputs, keep)
     call = Call(inputs, len(out))
     call.point(out=out, last=last, gate_history=_or_none(gates), state_history=_or_none(states))

@@ -29,8 +29,8 @@ INLINE = ("const", "per_width", "noise")  # need no memory
 
 
 class Line(NamedTuple):
-    """LOAD node from place, PER_ROW node of row sum `number`, COMPUTE node, STORE node to place, SUM node to row `number`
-    of own's gradient, or TOTAL: row sum `number` of node."""
+    """LOAD node from place, PER_ROW node of row sum `number`, COMPUTE node, STORE node to place, SUM node to row
+    `number` of own's gradient, or TOTAL: row sum `number` of node."""
 
     does: str
     node: Node
@@ -113,7 +113,7 @@ class Function:
         return cheap
 
     def _find_stages(self) -> dict[Node, int]:
-        """In which loop a node is computed; products and adjoints before the loop of their number, sums after the last."""
+        """In which loop a node is computed; products and adjoints are before the loop of their number."""
         stage = dict.fromkeys(self.at_hand, 0)
         for n in self.nodes:
             if n in stage:

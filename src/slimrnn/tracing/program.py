@@ -75,7 +75,8 @@ def _forward(trace: Trace, keep: list[Node]) -> tuple[Function, dict[Node, int]]
             slots[n] = n.attr
         else:
             free = [slot for slot, loop in sorted(last_use.items()) if loop <= first.stage[n]]
-            slots[n] = free[0] if free else len(last_use)
+            near = [a.attr for a in n.args if _is_in_place(a) and a.attr in free]  # a gate in the place of its product
+            slots[n] = (near or free or [len(last_use)])[0]
         last_use[slots[n]] = 10**6
     stores = [Store(n, Place("SLOT", slot)) for n, slot in slots.items() if not _is_in_place(n)]
     return Function(states + stores), slots

@@ -112,7 +112,7 @@ def _rows(t: Tensor | None, name: str, own: Callable[[str, int | None], Node], m
 
 
 def fused(roots: list[Node]) -> list[Node]:
-    """wx_g + W_g v, or a number for each unit + W_g v, is one product that starts there, where nothing else sees either."""
+    """wx_g + W_g v, or a number for each unit + W_g v, is one product that starts there, if unseen by others."""
     uses: dict[Node, int] = {}
     for n in order(roots):
         for a in n.args:
