@@ -13,24 +13,28 @@ from torch import Tensor
 
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
+from slimrnn.layers.drawn import Drawn
 from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
 from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
+from slimrnn.structures.base import Prepared
 from slimrnn.structures.dense import DenseMap
 from slimrnn.tracing.native_cells import LEAK
-from slimrnn.tracing.trace import own_rows
+from slimrnn.tracing.trace import Noise, own_rows
 
 if TYPE_CHECKING:
     from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 
-def native_program(layer: RecurrentLayer) -> Program | None:
-    """What the native core is to do at every step, or None where it cannot."""
+def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = None) -> Program | None:
+    """What the native core is to do at every step, or None where it cannot; `maps` may stand in for the matrices."""
     transitions, steps = layer.transitions, layer.traced_steps()
-    terms = [transition.recurrent.terms(transition.recurrent.prepare()) for transition in transitions]
+    if maps is None:
+        maps = tuple(transition.recurrent.prepare() for transition in transitions)
+    terms = [transition.recurrent.terms(prepared) for transition, prepared in zip(transitions, maps, strict=True)]
     if steps is None or None in terms:
         return None
     if len(terms) > limits.phases or any(len(some or ()) > limits.terms for some in terms):
@@ -48,9 +52,10 @@ def native_scan(
     x_TBI: Tensor | None,
     wx_TBGH: Tensor | None,
     state: State,
-    h_mask: Tensor | None,
+    drawn: Drawn,
     lengths_B: Tensor | None,
     reverse: bool,
+    first_step: int,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
     phases, u, bias, products = program.plan.phases, None, None, None
@@ -65,7 +70,9 @@ def native_scan(
         again = operators.Definition(_replay(layer), products)
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
-    inputs = native.as_inputs(program, given, u, bias, state, h_mask, lengths_B, reverse)
+    inputs = native.as_inputs(
+        program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, drawn.seed, first_step * phases
+    )
     output, last = native.scan(inputs, again)
     if phases > 1:
         output = output[0::phases] if reverse else output[phases - 1 :: phases]
@@ -104,7 +111,7 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     There a complex number is a pair, and what stands for both of its parts stands twice."""
 
     def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
-        x, u, bias, state, own, mask, lengths_B, _, weights, plan, reverse, _ = inputs
+        x, u, bias, state, own, mask, lengths_B, seed, weights, plan, reverse, first_step = inputs
         pairs, steps = layer.cell.complex, layer.traced_steps()
         assert steps is not None
         wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
@@ -120,12 +127,12 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
         for phase, transition in enumerate(layer.transitions):
             tensors = tuple(weights[phase * count : (phase + 1) * count])
             turn.append(transition.replayed(steps[phase].trace, tensors, None if own is None else own[phase], mask))
-        phase = 0
+        steps = range(first_step, first_step + len(x))
+        numbers = iter(enumerate(reversed(steps) if reverse else steps))
 
         def advance(wx: Tensor, before: State) -> State:
-            nonlocal phase
-            step, phase = turn[phase], (phase + 1) % len(turn)
-            return step(wx, before)
+            k, number = next(numbers)
+            return turn[k % len(turn)](wx, before, Noise(seed, number))
 
         output, last = reference.scan(advance, wx, states, lengths_B, reverse)
         joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])

@@ -56,6 +56,11 @@ def _delays(name: str, value: Any) -> None:
         check_count(name, delay)
 
 
+def _rates(name: str, value: Any) -> None:
+    for rate in (value,) if isinstance(value, int | float) else tuple(value):
+        check_probability(name, rate)
+
+
 def _backend(name: str, value: str) -> None:
     check_choice(name, value, BACKENDS)
 
@@ -85,6 +90,15 @@ class StackOptions(TypedDict, total=False):
     recurrent_dropout: Annotated[
         float,
         Option(0.0, "dropout on inputs and h with one mask per sequence (Gal & Ghahramani 2016)", check_probability),
+    ]
+    zoneout: Annotated[
+        float | Sequence[float],
+        Option(
+            0.0, "probability that a unit keeps its state for a step (Krueger et al. 2017); or one per state", _rates
+        ),
+    ]
+    weight_drop: Annotated[
+        float, Option(0.0, "dropout on the recurrent weights, once per call (Merity et al. 2018)", check_probability)
     ]
     learn_initial_state: Annotated[bool, Option(False, "the state before the first step is a parameter")]
     weight_norm: Annotated[
@@ -140,6 +154,8 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
     leak, delays, skip = resolved["leak"], resolved["delays"], resolved["skip"]
     if leak is not None and not isinstance(leak, Leaky):
         resolved["leak"] = Leaky(float(leak))  # the same in every unit
+    if not isinstance(resolved["zoneout"], int | float):
+        resolved["zoneout"] = tuple(resolved["zoneout"])
     resolved["delays"] = (delays,) if isinstance(delays, int) else tuple(delays)
     if skip is not None:
         if skip == 1 or resolved["delays"] != (1,):

@@ -115,7 +115,7 @@ class OutputRecurrent(nn.Module):
         _, right = self._through.prepare()
         # W h is what the whole map gives less R V h.
         wx = self._products(x_BI, fed - h @ right.mT)
-        (h,) = self.layer.advance(None)(wx, (h,))
+        (h,) = self.layer.advance()(wx, (h,))
         o = self._read(h)
         return o, (h, o if self.feedback is None else self.feedback(o))
 
@@ -146,7 +146,7 @@ class OutputRecurrent(nn.Module):
         _, right = self._through.prepare()
         beside = self.output_bias.expand(len(x_TBI), len(h), -1)
         fed = torch.cat([(o - h @ right.mT).unsqueeze(0), beside[1:]])
-        h_TBH, (last,) = self.layer.scan(None, self._products(x_TBI, fed), (h,), None, lengths_B, False)
+        h_TBH, (last,) = self.layer.scan(None, self._products(x_TBI, fed), (h,), lengths_B=lengths_B)
         return self._ended(self._read(h_TBH), last, lengths_B)
 
     def _teacher_forced(
@@ -154,7 +154,7 @@ class OutputRecurrent(nn.Module):
     ) -> tuple[Tensor, OutputState]:
         wx = self._products(x_TBI, torch.cat([o.unsqueeze(0), y_TBO[:-1]]))
         if self._forced is not None:
-            h_TBH, (last,) = self._forced.scan(None, wx, (h,), None, lengths_B, False)
+            h_TBH, (last,) = self._forced.scan(None, wx, (h,), lengths_B=lengths_B)
         else:
             (h_TBH,) = self.layer.cell.step(wx, lambda h, gates=ALL: h.new_zeros(()), (h,))
             last = h_TBH[-1] if lengths_B is None else h_TBH[lengths_B - 1, torch.arange(len(h), device=h.device)]

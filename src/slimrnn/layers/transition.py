@@ -10,7 +10,7 @@ from torch import Tensor
 
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.structures.base import ALL, Prepared, StructuredMap
-from slimrnn.tracing.trace import Trace, step_of
+from slimrnn.tracing.trace import Noise, Trace, step_of
 
 
 class Transition(NamedTuple):
@@ -35,10 +35,10 @@ class Transition(NamedTuple):
 
     def replayed(
         self, trace: Trace, prepared: Prepared, own_RH: Tensor | None, mask: Tensor | None
-    ) -> Callable[[Tensor, State], State]:
+    ) -> Callable[[Tensor, State, Noise], State]:
         """The traced step with the native operator's tensors: those of the map, and the rows of own."""
         step, matvec = step_of(trace, self.cell.hidden_size), self.matvec(mask, prepared)
-        return lambda wx, before: step(wx, matvec, before, own_RH)
+        return lambda wx, before, noise: step(wx, matvec, before, own_RH, noise)
 
 
 def constant(bias_GH: Tensor | None, like: Tensor) -> Tensor:

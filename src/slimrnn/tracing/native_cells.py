@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.elman import ElmanCell
 from slimrnn.cells.leaky import leaked
+from slimrnn.cells.zoneout import zoned
 from slimrnn.ops.programs import CellProgram, NativeCell
 from slimrnn.tracing.graph import as_text
 from slimrnn.tracing.program import assembled, lowered
 from slimrnn.tracing.stand_in import Untraceable
-from slimrnn.tracing.trace import Trace, trace
+from slimrnn.tracing.trace import Leaves, Trace, trace
 
 LEAK = "the leak"  # no name of a parameter
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, types.BuiltinFunctionType)
@@ -35,14 +36,28 @@ class Traced(NamedTuple):
 _found: dict[Any, Traced | str] = {}
 
 
-def find(cell: Cell, leaky: bool) -> Traced | str:
-    """The cell's step, around which the state leaks or not; or why the core cannot run it."""
+class Around(NamedTuple):
+    """What happens to the state after the cell's own step."""
+
+    leaky: bool = False
+    zoneout: tuple[float, ...] | None = None
+    noisy: bool = False  # zoneout in training
+
+    def __call__(self, before: State, after: State, leaves: Leaves) -> State:
+        after = leaked(leaves.parameter(LEAK), before, after) if self.leaky else after
+        if self.zoneout is None:
+            return after
+        return zoned(self.zoneout, before, after, leaves.noise if self.noisy else None)
+
+
+def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 - a tuple
+    """The cell's step with what is around it, or why the core cannot run it."""
     try:
-        key = (leaky, _key(cell))
+        key = (around, _key(cell))
     except TypeError:  # something that could change unseen: looked at every time
-        return _look(cell, leaky)
+        return _look(cell, around)
     if key not in _found:
-        _found[key] = _look(cell, leaky)
+        _found[key] = _look(cell, around)
     return _found[key]
 
 
@@ -56,17 +71,13 @@ def _explain(kind: type[Cell], reason: str) -> None:
     warnings.warn(f"{kind.__name__} runs in plain torch, many times slower: its step {reason}", stacklevel=2)
 
 
-def _look(cell: Cell, leaky: bool) -> Traced | str:
+def _look(cell: Cell, around: Around) -> Traced | str:
     try:
-        found = trace(cell, _leak if leaky else None)
+        found = trace(cell, around)
         by_hand = _by_hand().get((cell.complex, as_text(found.after)))
         return Traced(found, NativeCell(by_hand or assembled(lowered(found))))
     except Untraceable as reason:
         return str(reason)
-
-
-def _leak(before: State, after: State, parameter: Any) -> State:
-    return leaked(parameter(LEAK), before, after)
 
 
 @cache
@@ -77,7 +88,7 @@ def _by_hand() -> dict[tuple[bool, str], CellProgram]:
         cell = ElmanCell(1, nonlinearity="modrelu", complex=is_complex)
         for leaky in (False, True):
             name = f"modrelu{'' if is_complex else '_real'}{'_leaky' if leaky else ''}"
-            text = as_text(trace(cell, _leak if leaky else None).after)
+            text = as_text(trace(cell, Around(leaky)).after)
             found[is_complex, text] = CellProgram(
                 gates=1,
                 matrices=1,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from slimrnn.cells.base import Cell, Matvec, State
+from slimrnn.ops.noise import uniform
 from slimrnn.tracing.graph import Graph, Node, order, rebuilt
 from slimrnn.tracing.operations import OPERATIONS
 from slimrnn.tracing.stand_in import StandIn, Untraceable
@@ -35,9 +36,15 @@ class Trace(NamedTuple):
         return self.after[0].graph
 
 
-def trace(cell: Cell, around: Callable[[State, State, Callable[[str], Any]], State] | None = None) -> Trace:
-    """Run the cell's step on stand-ins. `around` may change the states after it, given those before and a way to have
-    further parameters by name."""
+class Leaves(NamedTuple):
+    """Further inputs of a step, for what is around the cell's own."""
+
+    parameter: Callable[[str], Any]  # by name: a number for each unit
+    noise: Callable[[int], Any]  # of a stream, uniform
+
+
+def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = None) -> Trace:
+    """Run the cell's step on stand-ins. `around` may change the states after it, given those before."""
     graph = Graph()
 
     def leaf(op: str, index: Any, kind: str = "f") -> Node:
@@ -58,10 +65,15 @@ def trace(cell: Cell, around: Callable[[State, State, Callable[[str], Any]], Sta
         zero = graph.constant(0.0)
         return StandIn([graph.make("product", zero, h.nodes[0], attr=k) for k in chosen], True)
 
+    def noise(stream: int) -> Any:
+        if cell.complex:
+            raise Untraceable("has noise on a complex state, which native cells do not have")
+        return StandIn([leaf("noise", stream)])
+
     after = stood_in(cell, own).step(cast(Tensor, wx), cast(Matvec, matvec), before)
     after = check_states(cell, after)
     if around is not None:
-        after = around(before, after, lambda name: StandIn([own(name)]))
+        after = around(before, after, Leaves(lambda name: StandIn([own(name)]), noise))
     roots = [_full(cast(StandIn, a).nodes[0]) for a in after]
     return hoisted(cell, fused(roots))
 
@@ -179,15 +191,22 @@ def evaluate(n: Node, args: list[Any], hidden: int) -> Any:
     return OPERATIONS[n.op].torch(*args)
 
 
-def step_of(trace: Trace, hidden: int) -> Callable[[Tensor, Matvec, State, Tensor | None], State]:
-    """The traced step by torch: (wx, matvec, state, rows of own) -> state."""
+class Noise(NamedTuple):
+    """Where a step's noise comes from."""
+
+    seed: Tensor | None
+    number: int  # of the step
+
+
+def step_of(trace: Trace, hidden: int) -> Callable[[Tensor, Matvec, State, Tensor | None, Noise], State]:
+    """The traced step by torch: (wx, matvec, state, rows of own, noise) -> state."""
     nodes = order(trace.after)
     wanted: dict[Node, list[int]] = {}
     for n in nodes:
         if n.op == "product":
             wanted.setdefault(n.args[1], []).append(n.attr)
 
-    def step(wx_BGH: Tensor, matvec: Matvec, state: State, own_RH: Tensor | None) -> State:
+    def step(wx_BGH: Tensor, matvec: Matvec, state: State, own_RH: Tensor | None, noise: Noise) -> State:
         inputs, values = wx_BGH.unbind(-2), cast(dict[Node, Any], {})
         products: dict[Node, tuple[Tensor, ...]] = {}
         for n in nodes:
@@ -198,6 +217,9 @@ def step_of(trace: Trace, hidden: int) -> Callable[[Tensor, Matvec, State, Tenso
             elif n.op == "row":
                 assert own_RH is not None
                 values[n] = own_RH[n.attr]
+            elif n.op == "noise":
+                assert noise.seed is not None
+                values[n] = uniform(noise.seed, n.attr, noise.number, *state[0].shape, state[0].dtype)
             elif n.op == "product":
                 base, x = n.args
                 first, last = min(wanted[x]), max(wanted[x]) + 1
