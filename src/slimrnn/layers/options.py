@@ -93,9 +93,7 @@ class StackOptions(TypedDict, total=False):
     ]
     zoneout: Annotated[
         float | Sequence[float],
-        Option(
-            0.0, "probability that a unit keeps its state for a step (Krueger et al. 2017); or one per state", _rates
-        ),
+        Option(0.0, "probability that a unit keeps its state in a step (Krueger et al. 2017), or one each", _rates),
     ]
     weight_drop: Annotated[
         float, Option(0.0, "dropout on the recurrent weights, once per call (Merity et al. 2018)", check_probability)

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from slimrnn import tracing
 from slimrnn._fields import as_complex, field_dtype, side_by_side
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
@@ -22,6 +21,7 @@ from slimrnn.layers import delays
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
+from slimrnn.layers.traced import numbered, steps_of
 from slimrnn.layers.transition import Transition
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
@@ -29,7 +29,7 @@ from slimrnn.ops.noise import uniform
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
-from slimrnn.tracing.native_cells import Around, Traced, explain_once
+from slimrnn.tracing import Traced
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -64,7 +64,7 @@ class RecurrentLayer(nn.Module):
             norm = resolved["weight_norm"]
             return structure.build(hidden, width, matrices, complex=field, weight_norm=norm, **place)
 
-        self.backend, self.cell = resolved["backend"], cell
+        self.backend, self.cell, self.number = resolved["backend"], cell, numbered(self)
         self.recurrent = build(structure, hidden)
         self.input = build(resolved["input_structure"], input_size, len(cell.gates))
         self.deeper_cells = nn.ModuleList(deeper)
@@ -81,6 +81,7 @@ class RecurrentLayer(nn.Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.number = numbered(self)
         wanted = self._wanted_backend  # what it stands for may differ here
         self.backend = "auto" if wanted == "native" and native_library() is None else wanted
 
@@ -280,15 +281,8 @@ class RecurrentLayer(nn.Module):
         return advance
 
     def traced_steps(self) -> list[Traced] | None:
-        """What the native core runs for each transition; None where it cannot, and then the layer says so once."""
-        around = Around(self.leak is not None, self.zoneout, self.zoneout is not None and self.training)
-        found = [tracing.find(transition.cell, around) for transition in self.transitions]
-        for step, transition in zip(found, self.transitions, strict=True):
-            if isinstance(step, str):
-                explain_once(transition.cell, step)
-                return None
-        steps = [step for step in found if not isinstance(step, str)]
-        return steps if len({step.native.text for step in steps}) == 1 else None
+        """What the native core runs for each transition, or None where it cannot."""
+        return steps_of(self.number)
 
     def renew_cells(self) -> None:
         """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""

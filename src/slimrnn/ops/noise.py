@@ -23,7 +23,7 @@ def uniform(seed: Tensor, stream: int, step: int, rows: int, units: int, dtype: 
 
 
 def _mixed(x: Tensor) -> Tensor:
-    """Every bit of the result depends on every bit of x, both of 32 bits; products may overflow, their low bits stay."""
+    """Every bit of the result depends on every bit of x, both of 32 bits. Products that overflow keep the low bits."""
     x = (x ^ (x >> 16)) * 0x7FEB352D & MASK
     x = (x ^ (x >> 15)) * 0x846CA68B & MASK
     return x ^ (x >> 16)
