@@ -203,7 +203,9 @@ inline Exponent<double> split_exp(Vec<double> x) {
 template <class T> constexpr T exp_zero = sizeof(T) == 4 ? T(104) : T(746);  // e^-x is 0 from here
 template <class T> constexpr T exp_limit = sizeof(T) == 4 ? T(87) : T(708);
 
-template <class T> inline Vec<T> magnitude(Vec<T> x) { return x < 0 ? -x : x; }
+template <class T> inline Vec<T> magnitude(Vec<T> x) {  // without the sign bit, which is all that −0 has
+    return (Vec<T>)((Int<T>)x & ~(Int<T>)-Vec<T>{});
+}
 template <class T> inline Vec<T> at_most(Vec<T> x, T limit) { return x > limit ? fill(limit) : x; }  // keeps NaN
 
 template <class T> inline Vec<T> sigmoid(Vec<T> x) {

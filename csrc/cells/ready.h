@@ -1,7 +1,7 @@
 // A cell's program made ready for rows of a given width. Registers come first among the operands, then the places: where
-// a chunk is a piece of one row, instructions read and write memory themselves, and most LOADs and STOREs go.
+// rows are whole vectors, instructions read and write memory themselves, and most LOADs and STOREs go.
 #pragma once
-#include "../simd.h"
+#include "../product.h"
 #include "ops.h"
 
 #include <new>
@@ -9,17 +9,16 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-// How the rows are cut into chunks: whole rows while they are short, else pieces of one row.
+// How the rows are cut into chunks: several whole rows while they are short, else pieces of one row.
 template <class T> struct Chunks {
     static constexpr int64_t longest = 128 * sizeof(float) / sizeof(T);  // numbers; the registers stay in the L1 cache
     int64_t piece, rows;
-    bool direct;  // places are operands: a piece of one row, and nothing but whole vectors
+    bool direct;  // places are operands: rows are whole vectors
     explicit Chunks(int64_t width) {
-        direct = width % lanes<T> == 0 && width >= longest / 4;
+        direct = width % lanes<T> == 0;
         const int64_t pieces = (width + longest - 1) / longest;
-        piece = std::min(longest, ((width + pieces - 1) / pieces + lanes<T> - 1) / lanes<T> * lanes<T>);
-        rows = direct || width > longest ? 1 : longest / width;
-        if (width <= longest) piece = width;
+        piece = width <= longest ? width : round_up((width + pieces - 1) / pieces, lanes<T>);
+        rows = width <= longest ? longest / width : 1;
     }
 };
 
