@@ -19,6 +19,10 @@ from slimrnn import (
     Kronecker,
     Leaky,
     LowRank,
+    Permutation,
+    Shift,
+    Shuffle,
+    Sparse,
     Structure,
     UnitaryProduct,
 )
@@ -42,6 +46,14 @@ STRUCTURES: dict[str, Structure] = {
     "kronecker-fixed": Kronecker([2, 6], trainable=False),
     "full-unitary": FullUnitary(),
     "unitary-product": UnitaryProduct(),
+    "sparse": Sparse(0.25),
+    "sparse-mask": Sparse(mask=[[(i * j) % 5 == 1 for j in range(SIZE)] for i in range(SIZE)]),
+    "permutation": Permutation(seed=3),
+    "shift": Shift(2),
+    "monarch": BlockDiagonal(3) @ Shuffle(3) @ BlockDiagonal(3),
+    "doped-kronecker": Kronecker([3, 4]) + Sparse(0.1),
+    "low-rank@permutation+diagonal": LowRank(2) @ Permutation(seed=1) + Diagonal(),
+    "sum@tied": (Diagonal() + LowRank(3, tied=True)) @ (LowRank(2) + Sparse(0.1) @ Shift(1)),
 }
 
 RECTANGULAR: dict[str, Structure] = {  # 12 x 6
@@ -52,7 +64,14 @@ RECTANGULAR: dict[str, Structure] = {  # 12 x 6
     "kronecker-2": Kronecker([(4, 2), 3]),
     "kronecker-3": Kronecker([(2, 3), (3, 1), 2]),
     "sum": LowRank(1) + BlockDiagonal(2),
+    "sparse": Sparse(0.3),
+    "product": Diagonal() @ Permutation(seed=1) @ LowRank(2),
 }
+
+# Of these `nearest` finds a local optimum from where it starts: another start may not find a member again.
+LOCAL = ("unitary-product", "monarch", "sum@tied")
+# One matrix, without parameters.
+FIXED = ("permutation", "shift")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,11 @@ from slimrnn.structures.dense import Dense
 from slimrnn.structures.diagonal import Diagonal
 from slimrnn.structures.kronecker import Kronecker
 from slimrnn.structures.low_rank import LowRank
+from slimrnn.structures.permutation import Permutation
+from slimrnn.structures.product import Product
+from slimrnn.structures.shift import Shift
+from slimrnn.structures.shuffle import Shuffle
+from slimrnn.structures.sparse import Sparse
 from slimrnn.structures.sum import Sum
 from slimrnn.structures.unitary import FullUnitary
 from slimrnn.structures.unitary_product import UnitaryProduct
@@ -17,6 +22,11 @@ __all__ = [
     "FullUnitary",
     "Kronecker",
     "LowRank",
+    "Permutation",
+    "Product",
+    "Shift",
+    "Shuffle",
+    "Sparse",
     "Structure",
     "StructuredMap",
     "Sum",
