@@ -2,6 +2,7 @@
 #pragma once
 #include "block_diagonal.h"
 #include "chain.h"
+#include "circulant.h"
 #include "diagonal.h"
 #include "kronecker_pairs.h"
 #include "low_rank.h"
@@ -24,7 +25,7 @@ template <class T>
 constexpr Structure<T> structures[] = {
     describe<T, BlockDiagonal<T>>(), describe<T, Diagonal<T>>(),       describe<T, LowRank<T>>(),
     describe<T, Kronecker<T>>(),     describe<T, UnitaryProduct<T>>(), describe<T, Permutation<T>>(),
-    describe<T, Sparse<T>>(),        describe<T, Chain<T>>(),
+    describe<T, Sparse<T>>(),        describe<T, Chain<T>>(),          describe<T, Circulant<T>>(),
 };
 constexpr int structure_count = int(sizeof(structures<float>) / sizeof(structures<float>[0]));
 

@@ -139,6 +139,12 @@ def test_parameter_counts_are_exact(name: str, complex: bool) -> None:
         "monarch": gates * 2 * 48 * reals,
         "doped-kronecker": gates * (9 + 16 + 14) * reals,
         "low-rank@permutation+diagonal": gates * 5 * n * reals,
+        "circulant": gates * n * reals,
+        "householder": gates * 4 * n * reals,
+        "antisymmetric": gates * (n * (n - 1) if complex else 0) + gates * (n if complex else n * (n - 1) // 2),
+        "legendre": 0,
+        "complex-diagonal": gates * 2 * n,
+        "householder@diagonal@circulant": gates * 5 * n * reals,
         "sum@tied": (gates * n + (gates + 1) * 3 * n + gates * (4 * n + 14)) * reals,
     }[name]
     built = square(name, complex, gates)

@@ -17,6 +17,7 @@ from slimrnn._fields import as_complex, field_dtype, side_by_side
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers import delays
+from slimrnn.layers.input_product import input_product
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
 from slimrnn.layers.transition import Transition, leaked
@@ -268,7 +269,7 @@ class RecurrentLayer(nn.Module):
             renew(transition.cell)
 
     def input_product(self, x: Tensor) -> Tensor:
-        return self.input.affine(x, self.cell.input_bias())
+        return input_product(self.input, x, self.cell.input_bias(), self.recurrent.input_scale())
 
     def _dropout_masks(self, x_TBI: Tensor) -> tuple[Tensor | None, Tensor | None]:
         if not (self.training and self.recurrent_dropout):

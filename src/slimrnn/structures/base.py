@@ -209,6 +209,10 @@ class StructuredMap(nn.Module):
         y = self.matvec(x.to(field_dtype(x.dtype, self.complex)), prepared=prepared)
         return y if bias is None else y + bias
 
+    def input_scale(self) -> Tensor | None:
+        """Factors (G, m) on the input product U x of a layer whose recurrent map this is, or None."""
+        return None
+
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         """(..., G, m) -> (..., n): the sum over the chosen gates of W_g^H y_g, the adjoint of `matvec`."""
         prepared = prepared or self.prepare()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from slimrnn.ops.terms import Term
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
+from slimrnn.structures.descent import descend_
 from slimrnn.structures.permutation import PermutationMap
 from slimrnn.structures.sum import Sum
 
@@ -130,39 +131,6 @@ def structure_code(name: str) -> int:
 
 def _macs_of_one_gate(part: StructuredMap) -> int:
     return part.spec.map_type(part.spec, replace(part.shape, gates=1, device="meta")).macs
-
-
-def descend_(map: StructuredMap, matrix: Tensor, rounds: int = 40) -> None:
-    """L-BFGS on the squared distance, from the present parameters; the best found is kept."""
-    parameters = [p for p in map.parameters() if p.requires_grad]
-    if not parameters:
-        return
-    kept = [p.detach().clone() for p in parameters]
-    optimizer = torch.optim.LBFGS(
-        parameters, max_iter=25, tolerance_grad=0, tolerance_change=0, line_search_fn="strong_wolfe"
-    )
-    scale = matrix.abs().square().sum().clamp_min(torch.finfo(matrix.real.dtype).tiny)
-
-    def error() -> Tensor:
-        optimizer.zero_grad()
-        with torch.enable_grad():
-            loss: Tensor = (map.dense() - matrix).abs().square().sum() / scale
-            loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach()
-
-    best = float(error())
-    for _ in range(rounds):
-        optimizer.step(error)
-        found = float(error())
-        if not found < best:
-            break
-        gain, best = best - found, found
-        kept = [p.detach().clone() for p in parameters]
-        if gain <= 1e-13 * best:
-            break
-    for p, value in zip(parameters, kept, strict=True):
-        p.copy_(value)
-        p.grad = None
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from slimrnn.structures.permutation import PermutationSpec
 
 @dataclass(frozen=True)
 class Shuffle(PermutationSpec):
-    """(W h)_{j g + i} = h_{i n/g + j}: g groups of units, read one after the other, are dealt out in turn. No parameters,
-    no multiply-adds. Square only.
+    """(W h)_{j g + i} = h_{i n/g + j}: g groups of units, read one after the other, are dealt out in turn. No
+    parameters, no multiply-adds. Square only.
 
-    `BlockDiagonal(g) @ Shuffle(g) @ BlockDiagonal(g)` is a Monarch matrix (Dao et al. 2022): with g² ≤ n every unit sees
-    every other."""
+    `BlockDiagonal(g) @ Shuffle(g) @ BlockDiagonal(g)` is a Monarch matrix (Dao et al. 2022): with g² ≤ n every unit
+    sees every other."""
 
     groups: int
 
