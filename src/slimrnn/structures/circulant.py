@@ -30,14 +30,14 @@ class CirculantMap(StructuredMap):
         column = (prepared or self.prepare())[0][gates]
         if not h.numel():  # an empty batch, which the FFT refuses
             return h.unsqueeze(-2) * column
-        y = torch.fft.ifft(torch.fft.fft(column) * torch.fft.fft(h).unsqueeze(-2))
+        y: Tensor = torch.fft.ifft(torch.fft.fft(column) * torch.fft.fft(h).unsqueeze(-2))
         return y if self.complex else y.real
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         column = (prepared or self.prepare())[0][gates]
         if not y.numel():
             return (y * column).sum(-2)
-        h = torch.fft.ifft((torch.fft.fft(column).conj() * torch.fft.fft(y)).sum(-2))
+        h: Tensor = torch.fft.ifft((torch.fft.fft(column).conj() * torch.fft.fft(y)).sum(-2))
         return h if self.complex else h.real
 
     def project_(self, matrix: Tensor) -> None:

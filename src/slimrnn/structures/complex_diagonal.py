@@ -22,9 +22,9 @@ class ComplexDiagonalMap(DiagonalMap):
         spec = self.spec
         assert isinstance(spec, ComplexDiagonal)
         inner, outer = spec.r_min**2, spec.r_max**2
-        place = {"dtype": shape.dtype, "device": shape.device}
         # From the open interval: neither |λ| = 0 nor 1, nor an angle of 0, has a logarithm.
-        u, v = (torch.rand(shape.gates, shape.in_size, **place).clamp(1e-6, 1 - 1e-6) for _ in range(2))
+        drawn = torch.rand(2, shape.gates, shape.in_size, dtype=shape.dtype, device=shape.device)
+        u, v = drawn.clamp(1e-6, 1 - 1e-6).unbind(0)
         self.add_parameter("nu", (-0.5 * (u * (outer - inner) + inner).log()).log())
         self.add_parameter("theta", (spec.max_phase * v).log())
 

@@ -23,12 +23,12 @@ def descend_(map: StructuredMap, matrix: Tensor, rounds: int = 40) -> None:
         optimizer.zero_grad()
         with torch.enable_grad():
             loss: Tensor = (map.dense() - matrix).abs().square().sum() / scale
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
         return loss.detach()
 
     best = float(error())
     for _ in range(rounds):
-        optimizer.step(error)  # type: ignore[arg-type]
+        optimizer.step(error)
         found = float(error())
         if not found < best:
             break
