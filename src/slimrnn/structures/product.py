@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -57,19 +57,21 @@ class ProductMap(StructuredMap):
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         *others, (last, tensors) = self._split(prepared)
         y = last.matvec(h, gates, tensors)
-        for part, own in reversed(others):  # from here on each gate has a vector of its own
-            y = self._by_gate(y, gates, lambda v, g, p=part, t=own: p.matvec(v, g, t))  # type: ignore[misc]
+        for part, own in reversed(others):
+            y = torch.cat([part.matvec(v, gate, own) for gate, v in self._by_gate(y, gates)], -2)
         return y
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         *others, (last, tensors) = self._split(prepared)
         for part, own in others:
-            y = self._by_gate(y, gates, lambda v, g, p=part, t=own: _one(p.rmatvec(_one(v), g, t)))  # type: ignore[misc]
+            vectors = [part.rmatvec(v.unsqueeze(-2), gate, own) for gate, v in self._by_gate(y, gates)]
+            y = torch.stack(vectors, -2)
         return last.rmatvec(y, gates, tensors)
 
-    def _by_gate(self, y: Tensor, gates: slice, act: Callable[[Tensor, slice], Tensor]) -> Tensor:
+    def _by_gate(self, y: Tensor, gates: slice) -> list[tuple[slice, Tensor]]:
+        """Between two factors each gate has a vector of its own."""
         numbers = range(*gates.indices(self.shape.gates))
-        return torch.cat([act(v, slice(g, g + 1)) for g, v in zip(numbers, y.unbind(-2), strict=True)], -2)
+        return [(slice(g, g + 1), v) for g, v in zip(numbers, y.unbind(-2), strict=True)]
 
     def terms(self, prepared: Prepared) -> list[Term] | None:
         return [Term("chain", prepared)] if self.has_kernels else None
@@ -111,10 +113,6 @@ def _shapes(shape: Shape, count: int) -> Iterator[Shape]:
     for _ in range(count - 1):
         yield replace(shape, in_size=shape.out_size)
     yield shape
-
-
-def _one(t: Tensor) -> Tensor:
-    return t.unsqueeze(-2)
 
 
 def _described(terms: list[Term]) -> list[int]:
