@@ -52,7 +52,7 @@ STRUCTURES: dict[str, Structure] = {
     "full-unitary": FullUnitary(),
     "unitary-product": UnitaryProduct(),
     "sparse": Sparse(0.25),
-    "sparse-mask": Sparse(mask=[[(i * j) % 5 == 1 for j in range(SIZE)] for i in range(SIZE)]),
+    "sparse-mask": Sparse(mask=[[(i + 2 * j) % 5 == 1 for j in range(SIZE)] for i in range(SIZE)]),
     "permutation": Permutation(seed=3),
     "shift": Shift(2),
     "monarch": BlockDiagonal(3) @ Shuffle(3) @ BlockDiagonal(3),

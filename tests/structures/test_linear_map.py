@@ -133,7 +133,7 @@ def test_parameter_counts_are_exact(name: str, complex: bool) -> None:
         "full-unitary": gates * n * n * reals,
         "unitary-product": gates * 7 * n,
         "sparse": gates * 36 * reals,
-        "sparse-mask": gates * 21 * reals,
+        "sparse-mask": gates * 29 * reals,
         "permutation": 0,
         "shift": 0,
         "monarch": gates * 2 * 48 * reals,

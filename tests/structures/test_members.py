@@ -95,6 +95,13 @@ def test_seeded_patterns_are_the_same_every_time() -> None:
     assert not torch.equal(Permutation().build(30).get_buffer("order"), Permutation().build(30).get_buffer("order"))
 
 
+def test_sparse_places_are_even_over_the_rows() -> None:
+    found = Sparse(0.23).build(20, 10, 3).get_buffer("positions")
+    for positions in found:
+        assert len(set(positions.tolist())) == 46
+        assert set(np.bincount(positions.numpy() // 10, minlength=20)) == {2, 3}
+
+
 def test_sparse_keeps_the_largest_entries() -> None:
     w = numbers(2, 10, 8)
     near = Sparse(0.25).nearest(w).dense().detach()

@@ -67,9 +67,9 @@ class SparseMap(StructuredMap):
 class Sparse(Structure):
     """W_ij is free where a mask says so and zero elsewhere: density · n² numbers per gate.
 
-    Either `density`, the share of entries, drawn for every gate at random from `seed` (without one, by torch's
-    generator when the layer is made), or `mask`, rows of booleans that hold for all gates. `Kronecker(...) +
-    Sparse(0.01)` is a doped Kronecker product (Thakker et al. 2021)."""
+    Either `density`, the share of entries, drawn for every gate at random and evenly over the rows from `seed` (without
+    one, by torch's generator when the layer is made), or `mask`, rows of booleans that hold for all gates.
+    `Kronecker(...) + Sparse(0.01)` is a doped Kronecker product (Thakker et al. 2021)."""
 
     density: float | None
     mask: Mask | None
@@ -100,7 +100,7 @@ class Sparse(Structure):
         if torch.device(shape.device or "cpu").type == "meta":
             return torch.empty(gates, count, dtype=torch.int64, device="meta")
         draw = None if self.seed is None else torch.Generator().manual_seed(self.seed)
-        drawn = [torch.randperm(size, generator=draw)[:count].sort().values for _ in range(gates)]
+        drawn = [_evenly(shape.out_size, shape.in_size, count, draw) for _ in range(gates)]
         return torch.stack(drawn).to(shape.device or "cpu")
 
     def count(self, size: int) -> int:
@@ -117,6 +117,15 @@ class Sparse(Structure):
         if self.mask is not None:
             return f"Sparse(mask=<{sum(map(sum, self.mask))} of {len(self.mask)} x {len(self.mask[0])}>)"
         return f"Sparse({self.density}{'' if self.seed is None else f', seed={self.seed}'})"
+
+
+def _evenly(rows: int, columns: int, count: int, draw: torch.Generator | None) -> Tensor:
+    """So many random places, as many in each row, or one more in some: no unit sees much less than another."""
+    each, more = divmod(count, rows)
+    place_in_row = torch.rand(rows, columns, generator=draw).argsort(1).argsort(1)
+    wanted = torch.full((rows, 1), each)
+    wanted[torch.randperm(rows, generator=draw)[:more]] += 1
+    return (place_in_row < wanted).flatten().nonzero().flatten()
 
 
 def _checked(mask: Any) -> Mask:
