@@ -14,6 +14,7 @@ from torch import Tensor
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
 from slimrnn.layers.drawn import Drawn
+from slimrnn.layers.input_product import input_matrix, input_product
 from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
@@ -21,7 +22,6 @@ from slimrnn.ops.library import limits
 from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures.base import Prepared
-from slimrnn.structures.dense import DenseMap
 from slimrnn.tracing.native_cells import LEAK
 from slimrnn.tracing.trace import Noise, own_rows
 
@@ -59,8 +59,10 @@ def native_scan(
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
     phases, u, bias, products = program.plan.phases, None, None, None
-    if x_TBI is not None and phases == 1 and isinstance(layer.input, DenseMap):  # its product is taken in the time loop
-        (u,), bias = layer.input.prepare(), layer.cell.input_bias()
+    if x_TBI is not None and phases == 1:  # a dense product is taken in the time loop
+        u = input_matrix(layer.input, layer.recurrent.input_scale())
+    if x_TBI is not None and u is not None:
+        bias = layer.cell.input_bias()
         given = x_TBI
     else:
         products = _Products(layer, x_TBI, wx_TBGH, reverse)
@@ -88,16 +90,19 @@ class _Products:
         self.map, self.reverse = layer.input, reverse
         self.x, self.wx = x_TBI, wx_TBGH
         self.matrices = () if x_TBI is None else layer.input.prepare()
+        self.scale = None if x_TBI is None else layer.recurrent.input_scale()
         self.bias, *self.others = (transition.cell.input_bias() for transition in layer.transitions)
         self.unchanged = None if torch.compiler.is_compiling() else Snapshot(self.tensors)
 
     def tensors(self) -> list[Tensor]:
-        return [t for t in (self.x, self.wx, *self.matrices, self.bias, *self.others) if t is not None]
+        return [t for t in (self.x, self.wx, self.scale, *self.matrices, self.bias, *self.others) if t is not None]
 
     def __call__(self) -> Tensor:
         if self.unchanged is not None:
             self.unchanged.check()
-        first = self.wx if self.x is None else self.map.affine(self.x, self.bias, self.matrices)
+        first = self.wx
+        if self.x is not None:
+            first = input_product(self.map, self.x, self.bias, self.scale, self.matrices)
         assert first is not None
         if not self.others:
             return first

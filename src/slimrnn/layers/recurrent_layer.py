@@ -19,6 +19,7 @@ from slimrnn.cells.leaky import leaked
 from slimrnn.cells.zoneout import zoned
 from slimrnn.layers import delays
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
+from slimrnn.layers.input_product import input_product
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
 from slimrnn.layers.traced import numbered, steps_of
@@ -290,7 +291,7 @@ class RecurrentLayer(nn.Module):
             renew(transition.cell)
 
     def input_product(self, x: Tensor) -> Tensor:
-        return self.input.affine(x, self.cell.input_bias())
+        return input_product(self.input, x, self.cell.input_bias(), self.recurrent.input_scale())
 
 
 def _rates(zoneout: float | tuple[float, ...], states: int) -> tuple[float, ...] | None:

@@ -27,8 +27,9 @@ class ModelConfig:
     hidden: int = 128
     """units of each layer"""
     structure: str = "dense"
-    """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, full-unitary, unitary-product,
-    or a sum such as low-rank+diagonal; module:name is one of your own"""
+    """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, sparse(0.05), permutation,
+    shift(1), shuffle(4), circulant, householder(8), antisymmetric, legendre(100), complex-diagonal, full-unitary,
+    unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; module:name is one of your own"""
     rank: int | None = None
     """low-rank: numbers that a gate's matrix passes through"""
     tied: bool = False
