@@ -40,7 +40,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "real product": (lambda: UnitaryProduct().build(12), ValueError),
     "bad term of a sum": (lambda: (LowRank(2) + BlockDiagonal(5)).build(12), ValueError),
     "no size": (lambda: Dense().build(0), ValueError),
-    "no gates": (lambda: Dense().build(3, 3, 0), ValueError),
+    "gates below none": (lambda: Dense().build(3, 3, -1), ValueError),
 }
 
 

@@ -41,8 +41,10 @@ class Shape:
     device: torch.device | str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("out_size", "in_size", "gates"):
+        for name in ("out_size", "in_size"):
             check_count(name, getattr(self, name))
+        if self.gates != 0:  # a cell may have no recurrent matrices
+            check_count("gates", self.gates)
         if self.dtype is not None:
             check_real_dtype(self.dtype)
             field_dtype(self.dtype, self.complex)
