@@ -21,6 +21,8 @@ class IndRNN(RNN):
     matrices of the next layer, so it wants several. `start` is the range in which w starts, uniformly; |w| ≤ 2^(1/T)
     keeps sequences of T steps from exploding. The other options are those of `RNN`."""
 
+    defaults: ClassVar[dict[str, Any]] = {"structure": Diagonal()}
+
     def __init__(
         self,
         input_size: int,
@@ -31,7 +33,7 @@ class IndRNN(RNN):
         start: tuple[float, float] = (0.0, 1.0),
         **options: Any,
     ) -> None:
-        given: Any = {"structure": Diagonal()} | options
+        given: Any = self.defaults | options
         super().__init__(input_size, hidden_size, num_layers, nonlinearity, *others, **given)
         start_diagonals(self, *start)
 

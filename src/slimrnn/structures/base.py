@@ -76,6 +76,10 @@ class Structure:
         """A module with freshly initialised parameters: `gates` matrices of `out_size` x `in_size`."""
         shape = Shape(out_size, out_size if in_size is None else in_size, gates, complex, dtype, device)
         self.check(shape)
+        if not gates:
+            from slimrnn.structures.no_matrices import NoMatrices
+
+            return NoMatrices(self, shape, weight_norm)
         return self.map_type(self, shape, weight_norm)
 
     def nearest(self, matrix: Tensor) -> StructuredMap:
