@@ -10,25 +10,38 @@ import torch
 
 from slimrnn import (
     GRU,
+    LEM,
     LSTM,
+    MGU,
     RNN,
+    SLSTM,
     Antisymmetric,
+    AntisymmetricRNN,
     BlockDiagonal,
     Circulant,
     ComplexDiagonal,
+    CoRNN,
     Dense,
     Diagonal,
+    FastGRNN,
     FullUnitary,
     Householder,
+    IndRNN,
     Kronecker,
+    LayerNormGRU,
+    LayerNormLSTM,
     Leaky,
     Legendre,
+    LipschitzRNN,
     LowRank,
+    MinGRU,
+    MinLSTM,
     Permutation,
     Shift,
     Shuffle,
     Sparse,
     Structure,
+    UnICORNN,
     UnitaryProduct,
 )
 from slimrnn.layers import RecurrentStack
@@ -101,7 +114,7 @@ class CellCase:
         return built
 
 
-CELLS: dict[str, CellCase] = {
+TORCH_CELLS: dict[str, CellCase] = {  # and relatives of these
     "tanh": CellCase(RNN),
     "relu": CellCase(RNN, {"nonlinearity": "relu"}),
     "identity": CellCase(RNN, {"nonlinearity": "identity"}),
@@ -120,6 +133,25 @@ CELLS: dict[str, CellCase] = {
     ),
 }
 
+ZOO: dict[str, CellCase] = {
+    "mgu": CellCase(MGU, {"forget_bias": -1.0}),
+    "lem": CellCase(LEM, {"dt": 0.7}),
+    "cornn": CellCase(CoRNN, {"gamma": 0.7, "epsilon": 1.3, "dt": 0.2}),
+    "unicornn": CellCase(UnICORNN, {"alpha": 0.7, "dt": 0.4}),
+    "fastgrnn": CellCase(FastGRNN),
+    "slstm": CellCase(SLSTM, {"forget_bias": 1.0}),
+    "slstm-exp": CellCase(SLSTM, {"forget": "exp"}),
+    "mingru": CellCase(MinGRU, {"update_bias": -1.0}),
+    "minlstm": CellCase(MinLSTM, {"forget_bias": 1.0}),
+    "layer-norm-lstm": CellCase(LayerNormLSTM, {"forget_bias": 1.0}),
+    "layer-norm-gru": CellCase(LayerNormGRU, {"update_bias": 1.0}),
+    "antisymmetric": CellCase(AntisymmetricRNN, {"epsilon": 0.4, "gamma": 0.2}),
+    "lipschitz": CellCase(LipschitzRNN, {"epsilon": 0.4, "gamma": 0.2}),
+    "indrnn": CellCase(IndRNN),
+}
+
+CELLS = TORCH_CELLS | ZOO
+
 
 def fits(structure: Structure, complex: bool) -> bool:
     """Two structures need a complex state."""
@@ -127,7 +159,17 @@ def fits(structure: Structure, complex: bool) -> bool:
 
 
 FIELDS = [(s, c) for s in STRUCTURES for c in (False, True) if fits(STRUCTURES[s], c)]
-PAIRS = [(c, s) for c in CELLS for s in STRUCTURES if fits(STRUCTURES[s], CELLS[c].complex)]
+
+# Of the zoo, the cells that ask for products of several vectors, or of some of the matrices, with every structure; the
+# others ask as the cells of torch do, or not at all.
+FEW_STRUCTURES = ("dense", "block", "low-rank+diagonal", "kronecker-3")
+EVERY_STRUCTURE = [*TORCH_CELLS, "mgu", "lem", "cornn"]
+PAIRS = [
+    (c, s)
+    for c in CELLS
+    for s in STRUCTURES
+    if fits(STRUCTURES[s], CELLS[c].complex) and (c in EVERY_STRUCTURE or s in FEW_STRUCTURES)
+]
 
 # Every cell with one structure, every structure with a gated real and a complex cell: for what does not depend on the
 # pair. GRU "before" asks for its products in two ranges of gates, of which the second sees another vector.

@@ -45,18 +45,21 @@ def test_a_structure_and_a_cell_in_one_file_each(capsys: pytest.CaptureFixture[s
     check_examples("extending.md", capsys)
 
 
-def test_the_command_line_takes_the_structure_of_the_page(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("module", "marker"), [("circulant", "This is all of `circulant.py`"), ("minimal", "All of `mi")]
+)
+def test_the_command_line_takes_what_the_page_has_in_a_module(
+    module: str, marker: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (DOCS / "extending.md").read_text()
-    code = page.partition("```python\n")[2].partition("```")[0]
-    (tmp_path / "circulant.py").write_text(code)
+    code = page.partition(marker)[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / f"{module}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    found = re.search(r"\$ python -m slimrnn (?P<options>.+)\n(?P<printed>(?:.+\n)+?)```", page)
+    found = re.search(rf"\$ python -m slimrnn (?P<options>.+ {module}:.+)\n(?P<printed>(?:.+\n)+?)```", page)
     assert found
     main(shlex.split(found["options"]))
     assert capsys.readouterr().out == found["printed"]
-    monkeypatch.delitem(sys.modules, "circulant")  # which is there now
+    monkeypatch.delitem(sys.modules, module)  # which is there now
 
 
 def test_gates_of_a_cell_of_your_own_are_not_guessed() -> None:

@@ -1,4 +1,4 @@
-"""Every cell computes its equation, written out a second time in numpy."""
+"""The cells that torch has, and their relatives, compute their equations, written out a second time in numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from registry import CELLS, STRUCTURES, numbers, randomise_
+from registry import STRUCTURES, TORCH_CELLS, numbers, randomise_
 from slimrnn import LSTM
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.elman import modrelu
@@ -59,9 +59,9 @@ def gru(w: Array, u: Array, own: dict[str, Array], x: Array, h: Array, cell: GRU
 
 
 @pytest.mark.parametrize("structure", ["dense", "low-rank+diagonal", "kronecker-3"])
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", TORCH_CELLS)
 def test_cell_computes_its_equation(name: str, structure: str) -> None:
-    stack = randomise_(CELLS[name].build(5, 12, structure=STRUCTURES[structure]))
+    stack = randomise_(TORCH_CELLS[name].build(5, 12, structure=STRUCTURES[structure]))
     leak = stack.layer(0).leak
     alpha = np.zeros(12) if leak is None else leak().detach().numpy()
     x = numbers(6, 5).numpy()

@@ -119,7 +119,7 @@ def test_recurrent_matrices_drive_the_state(cell: str, structure: str) -> None:
     matrices = stack.recurrent_matrices()
     assert len(matrices) == 2
     for k, w in enumerate(matrices):
-        assert w.shape == (stack.cell.gates, SIZE, SIZE)
+        assert w.shape == (stack.cell.matrices, SIZE, SIZE)
         assert torch.equal(w, stack.layer(k).recurrent.dense())
     assert torch.isfinite(stack.penalty())
     assert stack.penalty().dim() == 0

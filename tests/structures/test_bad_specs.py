@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "real ring": (lambda: ComplexDiagonal().build(12), ValueError),
     "rectangular ring": (lambda: ComplexDiagonal().build(12, 6, complex=True), ValueError),
     "no size": (lambda: Dense().build(0), ValueError),
-    "no gates": (lambda: Dense().build(3, 3, 0), ValueError),
+    "gates below none": (lambda: Dense().build(3, 3, -1), ValueError),
 }
 
 

@@ -8,25 +8,34 @@ import pytest
 import torch
 
 from slimrnn import (
+    LEM,
+    MGU,
+    SLSTM,
     Antisymmetric,
     BlockDiagonal,
     Circulant,
     ComplexDiagonal,
+    CoRNN,
     Dense,
     Diagonal,
     FullUnitary,
     Householder,
+    IndRNN,
     Kronecker,
     Legendre,
     LowRank,
     Permutation,
+    Recurrent,
     Shift,
     Shuffle,
     Sparse,
     Structure,
+    UnICORNN,
     UnitaryProduct,
 )
+from slimrnn.layers import RecurrentStack
 from slimrnn.training import ConfigError, ModelConfig, SequenceModel
+from slimrnn.training.cells import LAYERS
 from slimrnn.training.model import recurrent_parameters, structure_from
 
 NAMED: list[tuple[dict[str, Any], Structure]] = [
@@ -59,6 +68,34 @@ def test_names_stand_for_structures(options: dict[str, Any], structure: Structur
     assert structure_from(ModelConfig(hidden=8, **options)) == structure
 
 
+@pytest.mark.parametrize(
+    ("options", "layer", "shown"),
+    [
+        ({"cell": "mgu", "forget_bias": -1.0}, MGU, "MGU(2, 8, structure=Dense(), forget_bias=-1.0, "),
+        ({"cell": "cornn", "cell_options": ("dt=0.5", "gamma=1")}, CoRNN, "structure=Dense(), gamma=1, dt=0.5, "),
+        ({"cell": "slstm", "cell_options": ("forget=exp",)}, SLSTM, "forget='exp', forget_bias=0.0, "),
+        ({"cell": "unicornn"}, UnICORNN, "UnICORNN(2, 8, structure=Diagonal(), "),
+        (
+            {"cell": "indrnn", "cell_options": ("start=(0.9, 1)",)},
+            IndRNN,
+            "structure=Diagonal(), nonlinearity='relu', ",
+        ),
+        ({"cell": "slimrnn.cells:LEMCell", "cell_options": ("dt=0.5",)}, Recurrent, "Recurrent(LEMCell, 2, 8, "),
+        ({"cell": "slimrnn:LEM", "layers": 2}, LEM, "LEM(2, 8, structure=Dense(), num_layers=2, "),
+    ],
+)
+def test_names_stand_for_cells(options: dict[str, Any], layer: type[RecurrentStack], shown: str) -> None:
+    model = SequenceModel(2, 1, ModelConfig(hidden=8, **options), every_step=True)
+    assert type(model.rnn) is layer
+    assert shown in repr(model.rnn)
+    model(torch.randn(5, 3, 2))
+
+
+def test_every_layer_of_the_table_can_be_built() -> None:
+    for cell in LAYERS:
+        assert type(SequenceModel(2, 1, ModelConfig(cell, 8), every_step=True).rnn) is LAYERS[cell]
+
+
 IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"structure": "low-rnk"}, "got 'low-rnk'; did you mean 'low-rank'"),
     ({"structure": "dense+"}, "expected structure from .* got ''"),
@@ -83,7 +120,16 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"cell": "gru", "peephole": True}, "expected peephole only with lstm, got peephole True with gru"),
     ({"cell": "lstm", "reset": "before"}, "expected reset only with gru"),
     ({"cell": "lstm", "nonlinearity": "relu"}, "expected nonlinearity only with rnn"),
-    ({"cell": "grru"}, "expected a cell of rnn, gru, lstm"),
+    ({"cell": "grru"}, "expected a cell of rnn, gru, lstm, .* or module:name, got 'grru'; did you mean 'gru'"),
+    ({"cell": "lem", "forget_bias": 1.0}, "expected forget_bias only with lstm, mgu, .* got forget_bias 1.0 with lem"),
+    ({"cell": "lem", "cell_options": ("dt",)}, "expected cell_options as name=value, such as dt=0.5, got 'dt'"),
+    ({"cell": "cornn", "cell_options": ("gama=1",)}, "of gamma, epsilon, dt with cornn, got 'gama'; did you mean 'gam"),
+    ({"cell": "mgu", "cell_options": ("forget_bias=1",)}, "expected cell_options none with mgu, got 'forget_bias'"),
+    ({"cell": "gru", "cell_options": ("dt=1",)}, "expected cell_options none with gru, got 'dt'"),
+    ({"cell": "lem", "cell_options": ("dt=0",)}, "expected dt to be positive, got 0"),
+    ({"cell": "no.such.module:Cell"}, "expected cell to be a cell that can be imported, got 'no.such"),
+    ({"cell": "os:getcwd"}, "expected cell to be a subclass of slimrnn.Cell, got <built-in function getcwd>"),
+    ({"cell": "slimrnn.cells:Cell"}, "expected Cell to name its gates"),
     ({"dropout": 0.5}, "expected at least 2 layers for dropout"),
     ({"hidden": 0}, "expected hidden_size to be at least 1"),
 ]

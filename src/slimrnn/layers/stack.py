@@ -49,7 +49,7 @@ class RecurrentStack(nn.Module):
     {HELP}
     """
 
-    torch_type: ClassVar[type[nn.RNNBase]]
+    torch_type: ClassVar[type[nn.RNNBase] | None] = None  # of torch.nn, where it has such a layer
     structure: Structure
     input_structure: Structure
     residual: bool
@@ -349,13 +349,17 @@ class RecurrentStack(nn.Module):
         parts = [f"{self.input_size}, {self.hidden_size}", f"structure={self.structure!r}"]
         if self.input_structure != Dense():
             parts.append(f"input_structure={self.input_structure!r}")
-        described = self.cell.extra_repr().partition(", ")[2]
+        described = self._describe_cell()
         parts += [described] if described else []
         for name, default in DEFAULTS.items():
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         parts += [f"backend={self.backend!r}", f"parameters={self.num_parameters:,}"]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _describe_cell(self) -> str:
+        """Options of the cell, as they are written."""
+        return self.cell.extra_repr().partition(", ")[2]
 
 
 def _full_precision(device: str) -> contextlib.AbstractContextManager[Any]:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None, options: Mapping[str, Any]) -> Stack:
     """A `cls` with the weights of `module`, or with the nearest ones that the structures in use allow."""
-    if not isinstance(module, cls.torch_type):
-        raise TypeError(f"expected a torch.nn.{cls.torch_type.__name__}, got {type(module).__name__}")
+    torch_type = _torch_type(cls)
+    if not isinstance(module, torch_type):
+        raise TypeError(f"expected a torch.nn.{torch_type.__name__}, got {type(module).__name__}")
     if module.proj_size:
         raise ValueError(f"expected an LSTM without projection, got proj_size={module.proj_size}")
     taken = {"num_layers", "bias", "batch_first", "dropout", "bidirectional", "nonlinearity", "dtype", "device"}
@@ -50,7 +51,7 @@ def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None
         **options,
     )
     if reason := _beyond(stack):
-        raise ValueError(f"expected a layer that torch.nn.{cls.torch_type.__name__} can express, got {reason}")
+        raise ValueError(f"expected a layer that torch.nn.{torch_type.__name__} can express, got {reason}")
     if getattr(stack.cell, "reset", "after") != "after":
         raise ValueError("expected reset='after' for the weights of torch.nn.GRU, got 'before', another function")
     for k, suffix in enumerate(_suffixes(stack)):
@@ -65,11 +66,12 @@ def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None
 
 def to_torch(stack: RecurrentStack) -> nn.RNNBase:
     """A torch.nn layer that computes the same; ValueError where torch has none."""
-    _check_expressible(stack)
+    torch_type = _torch_type(type(stack))
+    _check_expressible(stack, torch_type)
     cell = stack.cell
     some = next(stack.parameters())
     own = {"nonlinearity": cell.nonlinearity} if isinstance(cell, ElmanCell) else {}
-    make: Any = stack.torch_type
+    make: Any = torch_type
     module: nn.RNNBase = make(
         stack.input_size,
         stack.hidden_size,
@@ -98,11 +100,20 @@ def refuse_foreign_keys(stack: RecurrentStack, state_dict: Mapping[str, Any], pr
     """A torch layer's weights have other names and, with a structure, are others: they are converted, not loaded."""
     key = f"{prefix}weight_ih_l0"
     if key in state_dict:
-        ours, theirs = type(stack).__name__, f"torch.nn.{stack.torch_type.__name__}"
+        ours = type(stack).__name__
+        wrong = f"expected the state_dict of a slimrnn {ours}, got that of a torch layer ({key}): "
+        if stack.torch_type is None:
+            raise RuntimeError(wrong + f"torch.nn has no layer that computes what {ours} does")
+        theirs = f"torch.nn.{stack.torch_type.__name__}"
         raise RuntimeError(
-            f"expected the state_dict of a slimrnn {ours}, got that of a torch layer ({key}): "
-            f"load it into a {theirs} and convert that with {ours}.from_torch (to_torch is the way back)"
+            wrong + f"load it into a {theirs} and convert that with {ours}.from_torch (to_torch is the way back)"
         )
+
+
+def _torch_type(cls: type[RecurrentStack]) -> type[nn.RNNBase]:
+    if cls.torch_type is None:
+        raise ValueError(f"expected an RNN, GRU or LSTM, which torch.nn has too, got {cls.__name__}, which it has not")
+    return cls.torch_type
 
 
 def _suffixes(stack: RecurrentStack) -> list[str]:
@@ -135,7 +146,7 @@ def _beyond(stack: RecurrentStack) -> str | None:
     return None
 
 
-def _check_expressible(stack: RecurrentStack) -> None:
+def _check_expressible(stack: RecurrentStack, torch_type: type[nn.RNNBase]) -> None:
     cell, reason = stack.cell, None
     if isinstance(cell, ElmanCell) and cell.nonlinearity not in ("tanh", "relu"):
         reason = f"nonlinearity={cell.nonlinearity!r}"
@@ -152,4 +163,4 @@ def _check_expressible(stack: RecurrentStack) -> None:
     elif stack.training and stack.recurrent_dropout:
         reason = "recurrent_dropout in training mode (call eval() first)"
     if reason:
-        raise ValueError(f"expected a layer that torch.nn.{stack.torch_type.__name__} can express, got {reason}")
+        raise ValueError(f"expected a layer that torch.nn.{torch_type.__name__} can express, got {reason}")

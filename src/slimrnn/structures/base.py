@@ -42,8 +42,10 @@ class Shape:
     device: torch.device | str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("out_size", "in_size", "gates"):
+        for name in ("out_size", "in_size"):
             check_count(name, getattr(self, name))
+        if self.gates != 0:  # a cell may have no recurrent matrices
+            check_count("gates", self.gates)
         if self.dtype is not None:
             check_real_dtype(self.dtype)
             field_dtype(self.dtype, self.complex)
@@ -75,6 +77,10 @@ class Structure:
         """A module with freshly initialised parameters: `gates` matrices of `out_size` x `in_size`."""
         shape = Shape(out_size, out_size if in_size is None else in_size, gates, complex, dtype, device)
         self.check(shape)
+        if not gates:
+            from slimrnn.structures.no_matrices import NoMatrices
+
+            return NoMatrices(self, shape, weight_norm)
         return self.map_type(self, shape, weight_norm)
 
     def nearest(self, matrix: Tensor) -> StructuredMap:

@@ -22,14 +22,17 @@ def option(name: str) -> Any:
 class ModelConfig:
     """The net: recurrent layers and a linear read-out."""
 
-    cell: Literal["rnn", "gru", "lstm", "highway"] = "lstm"
-    """highway: layers without recurrence, for the task mnist-highway"""
+    cell: str = "lstm"
+    """rnn, gru, lstm, mgu, lem, cornn, unicornn, fastgrnn, slstm, mingru, minlstm, layer-norm-lstm, layer-norm-gru,
+    antisymmetric-rnn, lipschitz-rnn, indrnn; module:name is one of your own; highway: layers without recurrence, for
+    the task mnist-highway"""
     hidden: int = 128
     """units of each layer"""
     structure: str = "dense"
     """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, sparse(0.05), permutation,
     shift(1), shuffle(4), circulant, householder(8), antisymmetric, legendre(100), complex-diagonal, full-unitary,
-    unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; module:name is one of your own"""
+    unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; module:name is one of your own. unicornn and
+    indrnn are diagonal unless another is named"""
     rank: int | None = None
     """low-rank: numbers that a gate's matrix passes through"""
     tied: bool = False
@@ -48,11 +51,15 @@ class ModelConfig:
     reset: Literal["before", "after"] = "after"
     """gru: the reset gate acts before or after the recurrent product"""
     update_bias: float | tuple[float, ...] = 0.0
-    """gru: initial bias of the update gate; positive: keep the state; two numbers are spread over the units"""
+    """gru, mingru, layer-norm-gru: initial bias of the update gate; positive: keep the state (mingru: negative); two
+    numbers are spread over the units"""
     forget_bias: float | tuple[float, ...] = 0.0
-    """lstm: initial bias of the forget gate; two numbers are spread over the units"""
+    """lstm, mgu, slstm, minlstm, layer-norm-lstm: initial bias of the forget gate (of mgu, negative keeps the state);
+    two numbers are spread over the units"""
     peephole: bool = False
     """lstm: gates see the cell state"""
+    cell_options: tuple[str, ...] = ()
+    """other options of the cell, as name=value: dt=0.5"""
     transition_depth: Annotated[int, option("transition_depth")] = OPTIONS["transition_depth"].default
     leak: float | None = None
     """h = leak h_before + (1 - leak) what the cell gives, the same in all units"""

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
-from typing import Any
 
 from torch import Tensor, nn
 
 from slimrnn import (
-    GRU,
-    LSTM,
-    RNN,
     BlockDiagonal,
     ContextSwitching,
     Kronecker,
@@ -27,13 +23,12 @@ from slimrnn.layers import RecurrentStack
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
+from slimrnn.training.cells import OF_CELL, has_structure, layer_from
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
 from slimrnn.training.structure_names import NAMES, Number, names_in, read_structure, with_arguments
 
-LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
-OF_CELL = {"nonlinearity": "rnn", "reset": "gru", "update_bias": "gru", "forget_bias": "lstm", "peephole": "lstm"}
 OF_STRUCTURE = {
     "rank": "low-rank",
     "tied": "low-rank",
@@ -67,21 +62,19 @@ class SequenceModel(nn.Module):
 
 def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | ContextSwitching:
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
-    if config.cell not in LAYERS:
-        raise ConfigError(f"expected a cell of {', '.join(LAYERS)}, got {config.cell!r}")
+    layer = layer_from(config)
     _refuse_unused(config)
-    own = {name: getattr(config, name) for name, cell in OF_CELL.items() if cell == config.cell}
     shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
     shared |= {name: structure_from(config, name) for name in ("structure", "input_structure")}
-    layer: Any = LAYERS[config.cell]
-    stack: RecurrentStack = layer(
+    if has_structure(config):
+        del shared["structure"]
+    stack = layer(
         input_size,
         config.hidden,
         config.layers,
         dropout=config.dropout,
         bidirectional=config.bidirectional,
         **shared | {"leak": _leak(config)},
-        **own,
     )
     if config.context_switching == "none":
         return stack
@@ -181,12 +174,13 @@ def _refuse_unused(config: ModelConfig) -> None:
 
 def refuse_foreign(config: ModelConfig) -> None:
     """Options of structures that the net does not have."""
-    _refuse(config, OF_STRUCTURE, sorted(names_in(config.structure) | names_in(config.input_structure)))
+    used = names_in(config.structure) | names_in(config.input_structure)
+    _refuse(config, {option: (structure,) for option, structure in OF_STRUCTURE.items()}, sorted(used))
 
 
-def _refuse(config: ModelConfig, owners: dict[str, str], present: list[str]) -> None:
+def _refuse(config: ModelConfig, owners: dict[str, tuple[str, ...]], present: list[str]) -> None:
     defaults = {f.name: f.default for f in fields(config) if f.default is not MISSING}
-    for option, owner in owners.items():
+    for option, users in owners.items():
         value, shown = getattr(config, option), ", ".join(present)
-        if owner not in present and value != defaults[option]:
-            raise ConfigError(f"expected {option} only with {owner}, got {option} {value} with {shown}")
+        if not set(users) & set(present) and value != defaults[option]:
+            raise ConfigError(f"expected {option} only with {', '.join(users)}, got {option} {value} with {shown}")

@@ -1,0 +1,30 @@
+"""Layers of the cells that torch does not have; each is described where its cell is."""
+
+from __future__ import annotations
+
+from slimrnn.cells import (
+    AntisymmetricRNNCell,
+    CoRNNCell,
+    FastGRNNCell,
+    LayerNormGRUCell,
+    LayerNormLSTMCell,
+    LEMCell,
+    LipschitzRNNCell,
+    MGUCell,
+    MinGRUCell,
+    MinLSTMCell,
+    SLSTMCell,
+)
+from slimrnn.layers.recurrent import layer_of
+
+AntisymmetricRNN = layer_of(AntisymmetricRNNCell)
+CoRNN = layer_of(CoRNNCell)
+FastGRNN = layer_of(FastGRNNCell)
+LayerNormGRU = layer_of(LayerNormGRUCell)
+LayerNormLSTM = layer_of(LayerNormLSTMCell)
+LEM = layer_of(LEMCell)
+LipschitzRNN = layer_of(LipschitzRNNCell)
+MGU = layer_of(MGUCell)
+MinGRU = layer_of(MinGRUCell)
+MinLSTM = layer_of(MinLSTMCell)
+SLSTM = layer_of(SLSTMCell)
