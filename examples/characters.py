@@ -24,7 +24,7 @@ from matplotlib.ticker import LogLocator
 
 from slimrnn._palette import COLORS, GREY
 from slimrnn.cli.sample import load, write
-from slimrnn.data.errors import DataError
+from slimrnn.data import DataError
 from slimrnn.tasks import PTBCharsTask
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, TrainingError, train
 from slimrnn.training.plots import label_ends, save, styled

@@ -17,12 +17,12 @@ from torch.nn import functional
 
 from real_data import needs_data
 from slimrnn.data.text import Text
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.sentences import Sentences
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, resume, train
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
 
 MODEL = ModelConfig("lstm", 6)

@@ -14,12 +14,12 @@ from torch.nn import functional
 
 from real_data import needs_data
 from slimrnn import summary
+from slimrnn.errors import ConfigError
 from slimrnn.tasks import recommend as recommend_file
 from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, resume, train
 from slimrnn.training.checks import check
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.evaluation import EvaluationBatches, measure
 from slimrnn.training.task import Batch
 

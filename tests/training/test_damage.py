@@ -30,10 +30,10 @@ from slimrnn.training import (
 from slimrnn.training.checkpoints import newest_checkpoint
 from slimrnn.training.checks import build_model
 from slimrnn.training.curve import Curve, read_curve
-from slimrnn.training.files import VERSION, checksum, read_tensors, write_tensors
 from slimrnn.training.launch import my_place
 from slimrnn.training.nets import WEIGHTS, read_net
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import VERSION, checksum, read_tensors, write_tensors
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"config": null}'])

@@ -8,9 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from slimrnn._checks import suggestion
-from slimrnn.cli.errors import UsageError
-from slimrnn.data.errors import DataError
-from slimrnn.training.errors import TrainingError
+from slimrnn.errors import DataError, TrainingError, UsageError
 
 GROUPS = {
     "Training": {

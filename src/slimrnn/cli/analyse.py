@@ -12,9 +12,9 @@ import torch
 from tyro import MISSING
 from tyro.conf import Positional
 
-from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
+from slimrnn.errors import UsageError
 from slimrnn.tasks import load_run, run_config
 from slimrnn.training.config import Config
 from slimrnn.training.nets import reader
@@ -56,7 +56,7 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError(f"expected {word}, got {len(options.runs)}")
     if options.sequences < 1 or (options.steps is not None and options.steps < 2):
         raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
-    from slimrnn.training.files import writing
+    from slimrnn.training.run_files import writing
 
     configs = [_config(path, options.task) for path in options.runs]
     with writing(options.out):
@@ -73,8 +73,8 @@ def run(arguments: Sequence[str]) -> None:
 def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[Config], options: Options) -> None:
     from slimrnn.analysis import html_report, save_figures
     from slimrnn.training.config import plain
-    from slimrnn.training.files import write_whole, writing
     from slimrnn.training.plots import describe_model, describe_task
+    from slimrnn.training.run_files import write_whole, writing
 
     other = found[1] if options.compare else None
     told = [f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}" for one in configs]
@@ -97,8 +97,10 @@ def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
     model, _ = load_run(path, options.task)
     batch = _batch(config, options)
     reads, given = reader(model, batch.inputs, batch.lengths)
-    with refusing(ValueError):
+    try:
         return diagnose(reads, *given, thorough=options.thorough, updates=_updates(path))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _updates(path: Path) -> int | None:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.data import CATALOGUE, data_directory, find_dataset
 from slimrnn.data.check import condition_of
 from slimrnn.data.dataset import Dataset
 from slimrnn.data.download import Report
 from slimrnn.data.fetch import fetch
+from slimrnn.errors import UsageError
 
 ACTIONS = ("list", "get", "check")
 EVERY = 0.2  # seconds between two states of a line of progress

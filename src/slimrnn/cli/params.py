@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from slimrnn import ContextSwitching, Highway, hidden_size_for, summary
-from slimrnn.cli.errors import refusing
 from slimrnn.cli.forms import form
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import starting_point
+from slimrnn.errors import UsageError
 from slimrnn.layers import RecurrentStack
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.model import structure_from
@@ -38,11 +38,14 @@ def run(arguments: Sequence[str]) -> None:
     start, rest = starting_point(arguments, "params", USAGE)
     empty = form(Options(), {"task": start.task}, {"model": start.model})
     filled = parse(empty, rest, f"slimrnn params {start.task.name}", compact=True)
-    with refusing(ValueError, RuntimeError), torch.device("meta"):  # counting needs no memory
-        model = filled.model
-        if filled.budget is not None:
-            model = replace(model, hidden=affordable(filled.task, model, filled.budget))
-        table = summary(filled.task.model(model))
+    model = filled.model
+    try:
+        with torch.device("meta"):  # counting needs no memory
+            if filled.budget is not None:
+                model = replace(model, hidden=affordable(filled.task, model, filled.budget))
+            table = summary(filled.task.model(model))
+    except (ValueError, RuntimeError) as error:
+        raise UsageError(str(error)) from error
     if filled.budget is not None:
         kind = "highway" if model.cell == "highway" else "recurrent"
         print(f"{filled.budget:,} parameters of {kind} layers buy a state of {model.hidden:,}\n")

@@ -12,10 +12,10 @@ from tyro import MISSING
 from tyro.conf import Positional
 
 from slimrnn._checks import suggestion
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import table
 from slimrnn.cli.settings import TaskClass
+from slimrnn.errors import UsageError
 from slimrnn.tasks import run_config
 from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.tasks.recommend_model import RecommenderModel
@@ -75,9 +75,9 @@ def run(arguments: Sequence[str]) -> None:
 def load(directory: Path, task: str | None = None) -> tuple[RecommendTask, RecommenderModel]:
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
-    from slimrnn.training.files import read_tensors
     from slimrnn.training.nets import WEIGHTS, load_weights
     from slimrnn.training.record import Run
+    from slimrnn.training.run_files import read_tensors
 
     run = Run(directory)
     config = run_config(run, task)

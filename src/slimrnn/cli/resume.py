@@ -11,10 +11,10 @@ from tyro import MISSING
 from tyro.conf import Positional
 
 from slimrnn.cli.duration import Budget, seconds
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import exit_code, show
 from slimrnn.cli.settings import TaskClass
+from slimrnn.errors import UsageError
 from slimrnn.tasks import run_config
 
 

@@ -12,10 +12,10 @@ import torch
 from tyro import MISSING
 from tyro.conf import Positional
 
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
 from slimrnn.data.text import END
+from slimrnn.errors import UsageError
 from slimrnn.tasks import run_config
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.training import random
@@ -62,9 +62,9 @@ def run(arguments: Sequence[str]) -> None:
 def load(directory: Path, task: str | None = None) -> tuple[PTBCharsTask, SymbolModel]:
     """The task of a run and its best net."""
     from slimrnn.training.checks import build_model
-    from slimrnn.training.files import read_tensors
     from slimrnn.training.nets import WEIGHTS, load_weights
     from slimrnn.training.record import Run
+    from slimrnn.training.run_files import read_tensors
     from slimrnn.training.symbol_model import SymbolModel
 
     run = Run(directory)

@@ -9,8 +9,8 @@ from typing import Annotated
 import tyro
 
 from slimrnn._texts import shown
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.tasks import listing
+from slimrnn.errors import UsageError
 from slimrnn.tasks import TASKS, config_from_dict, find_task
 from slimrnn.training.config import Config
 

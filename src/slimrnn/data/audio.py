@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn._texts import shown, whole_number
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
+from slimrnn.errors import DataError
 
 SPHERE, RIFF = b"NIST_1A\n", b"RIFF"
 PCM, EXTENSIBLE = 1, 0xFFFE  # of a WAVE file's formats

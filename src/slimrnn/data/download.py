@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from slimrnn._texts import whole_number
 from slimrnn.data.dataset import Source
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import checksum, writing
+from slimrnn.errors import DataError
 
 CHUNK = 2**16
 SECONDS = 30.0  # without a byte, after which a connection counts as broken

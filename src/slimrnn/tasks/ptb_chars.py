@@ -15,11 +15,11 @@ from torch.nn import functional
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.data.text import PTB_SYMBOLS, Text, read_ptb, read_text
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.sentences import Sentences
 from slimrnn.tasks.streams import Streams
 from slimrnn.training.config import Config, ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Batch, Samples, Score, Task
 
 SPLITS = ("train", "valid", "test")

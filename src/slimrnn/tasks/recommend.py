@@ -18,6 +18,7 @@ from torch.nn import functional
 from slimrnn._checks import check_choice, check_count, check_number
 from slimrnn.data.interactions import Columns, Interactions, read_interactions
 from slimrnn.data.movielens import read_movielens, read_titles
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.recommend_baselines import baseline_scores
 from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.tasks.recommend_splits import (
@@ -34,7 +35,6 @@ from slimrnn.tasks.recommend_splits import (
 from slimrnn.tasks.recommendation_metrics import ranking_scores, ranks_of
 from slimrnn.tasks.sampled_softmax import BLOCK_SIZE, Sampler, log_uniform, softmax_loss, unigram
 from slimrnn.training.config import Config, ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Batch, Outcome, Samples, Score, Task
 
 

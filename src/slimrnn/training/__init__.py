@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.errors import (
+from slimrnn.errors import (
     CheckpointError,
     ConfigError,
     LostProcess,
@@ -13,6 +12,7 @@ from slimrnn.training.errors import (
     TrainingDiverged,
     TrainingError,
 )
+from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 if TYPE_CHECKING:

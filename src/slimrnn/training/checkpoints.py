@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from slimrnn._texts import shown
-from slimrnn.training.errors import CheckpointError
-from slimrnn.training.files import read_tensors, write_tensors
+from slimrnn.errors import CheckpointError
+from slimrnn.training.run_files import read_tensors, write_tensors
 
 FORMAT = "checkpoint"
 KEPT = 2

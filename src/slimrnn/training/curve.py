@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slimrnn._texts import decimal, listed, shown, whole_number
-from slimrnn.training.errors import RunDirectoryError
-from slimrnn.training.files import read_text, write_whole, writing
+from slimrnn.errors import RunDirectoryError
+from slimrnn.training.run_files import read_text, write_whole, writing
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

@@ -14,18 +14,17 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from slimrnn._texts import shown
-from slimrnn.training.checkpoints import newest_checkpoint
-from slimrnn.training.config import Config, plain
-from slimrnn.training.curve import Curve
-from slimrnn.training.errors import (
+from slimrnn.errors import (
     CheckpointError,
     LostProcess,
     RunDirectoryError,
     TrainingError,
     is_out_of_memory,
 )
+from slimrnn.training.checkpoints import newest_checkpoint
+from slimrnn.training.config import Config, plain
+from slimrnn.training.curve import Curve
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
-from slimrnn.training.files import remove_leftovers, write_tensors, writing
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.launch import from_first, joined, my_place, telling_of_lost_processes
 from slimrnn.training.learner import Learner, net_to_train
@@ -35,6 +34,7 @@ from slimrnn.training.nets import WEIGHTS, load_weights_from, read_net
 from slimrnn.training.plots import plot_run
 from slimrnn.training.progress import Progress
 from slimrnn.training.record import Result, Run, Scores, fingerprint
+from slimrnn.training.run_files import remove_leftovers, write_tensors, writing
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from slimrnn.training.errors import ConfigError
+from slimrnn.errors import ConfigError
 
 
 def imported(name: str, what: str) -> object:

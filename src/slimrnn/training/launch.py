@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from slimrnn._texts import shown, whole_number
-from slimrnn.training.errors import LostProcess, TrainingError
+from slimrnn.errors import LostProcess, TrainingError
 
 
 @dataclass(frozen=True)

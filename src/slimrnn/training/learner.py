@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
+from slimrnn.errors import TrainingDiverged
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.config import Config
-from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import ALONE, Place
 from slimrnn.training.model import learned_initial_states, recurrent_layers
 from slimrnn.training.optim import build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm

@@ -17,12 +17,12 @@ from slimrnn.training.checkpoints import checkpoint_path, remove_old, write_chec
 from slimrnn.training.config import Config
 from slimrnn.training.curve import Curve, Row
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, measure
-from slimrnn.training.files import write_tensors
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.learner import Learner
 from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.progress import Progress
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import write_tensors
 from slimrnn.training.task import Batch
 
 KEPT = ("ended", "best", "best_update", "update", "seconds_done", "evaluating", "evaluation_seconds")  # in checkpoints

@@ -27,12 +27,12 @@ from slimrnn import (
     UnitaryProduct,
 )
 from slimrnn._checks import suggestion
+from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
 
 LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}

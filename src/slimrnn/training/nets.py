@@ -9,11 +9,11 @@ from typing import Any
 from torch import Tensor, nn
 
 from slimrnn._texts import shown
+from slimrnn.errors import CheckpointError
 from slimrnn.sequence import EncoderDecoder
 from slimrnn.training.checks import build_model
 from slimrnn.training.config import Config
-from slimrnn.training.errors import CheckpointError
-from slimrnn.training.files import read_tensors
+from slimrnn.training.run_files import read_tensors
 
 WEIGHTS = "weights"  # name of the format
 

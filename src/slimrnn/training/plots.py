@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slimrnn._palette import COLORS, GREY, GRID, PALE
-from slimrnn.training.files import write_whole
 from slimrnn.training.record import Run
+from slimrnn.training.run_files import write_whole
 from slimrnn.training.task import Task
 
 if TYPE_CHECKING:

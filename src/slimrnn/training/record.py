@@ -21,10 +21,10 @@ from torch import nn
 
 import slimrnn
 from slimrnn._texts import listed, shown
+from slimrnn.errors import ConfigError, RunDirectoryError
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import read_curve
-from slimrnn.training.errors import ConfigError, RunDirectoryError
-from slimrnn.training.files import write_whole
+from slimrnn.training.run_files import write_whole
 from slimrnn.training.task import Task
 
 Scores = dict[str, dict[str, float]]  # by set and by name

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from torch import nn
 
+from slimrnn.errors import ConfigError, RunDirectoryError
 from slimrnn.training.checks import check
 from slimrnn.training.config import Config
 from slimrnn.training.engine import Job, score_weights, work
-from slimrnn.training.errors import ConfigError, RunDirectoryError
-from slimrnn.training.files import writing
 from slimrnn.training.launch import launch, my_place
 from slimrnn.training.learner import net_to_train
 from slimrnn.training.loop import Callback
 from slimrnn.training.record import Result, Run, Scores, start_record
+from slimrnn.training.run_files import writing
 
 
 def train(
