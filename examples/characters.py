@@ -22,12 +22,11 @@ import tyro
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from slimrnn._palette import COLORS, GREY
 from slimrnn.cli.sample import load, write
 from slimrnn.data import DataError
+from slimrnn.plotting import COLORS, GREY, label_ends, save, styled
 from slimrnn.tasks import PTBCharsTask
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, TrainingError, train
-from slimrnn.training.plots import label_ends, save, styled
 
 NAMES = ("anna", "ben", "clara", "dan", "emma", "frank", "grace", "hugo")
 COLOURS = ("red", "blue", "green", "black", "white", "brown", "grey", "pink")

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slimrnn._palette import COLORS
 from slimrnn.cli.report import number, table
+from slimrnn.plotting import COLORS, label_ends, save, styled
 from slimrnn.tasks import run_config
 from slimrnn.training.config import Config
-from slimrnn.training.plots import Line, describe_task, draw_curves, label_ends, save, styled
+from slimrnn.training.plots import Line, describe_task, draw_curves
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
 from slimrnn.training.run_files import writing
