@@ -9,10 +9,10 @@ from pathlib import Path
 from tyro import MISSING
 from tyro.conf import Positional
 
-from slimrnn.cli.comparison import Contestant, comparison_table, plot_comparison
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
 from slimrnn.errors import UsageError
+from slimrnn.tasks.comparison import Contestant, comparison_table, plot_comparison
 from slimrnn.training.record import Run
 
 

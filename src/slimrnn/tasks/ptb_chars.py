@@ -105,6 +105,13 @@ class PTBCharsTask(Task):
         if config.batch_size > self.streams:
             raise ValueError(f"expected batch_size of at most the {self.streams} streams, got {config.batch_size}")
 
+    def check_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse a net with another alphabet."""
+        known = weights["readout.bias"].numel() if "readout.bias" in weights else None
+        if known not in (None, self.output_size):
+            found = f"{self.file} with {self.output_size}"
+            raise ValueError(f"expected the text that the net was trained on, with {known} symbols, got {found}")
+
     def model(self, config: ModelConfig) -> nn.Module:
         from slimrnn.training.symbol_model import SymbolModel
 

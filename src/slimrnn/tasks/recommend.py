@@ -5,7 +5,7 @@ Shape suffixes: T time, B sequences, P scored positions, V items, E width of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -141,6 +141,15 @@ class RecommendTask(Task):
 
     def default_model(self) -> ModelConfig:
         return ModelConfig("gru")
+
+    def check_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse a net with other items or pages."""
+        catalogue = weights.get("catalogue")
+        if catalogue is not None and [*catalogue.reshape(-1).tolist()] != [self.log.catalogue]:
+            known, found = len(weights.get("bias", ())), self.output_size
+            raise ValueError(
+                f"expected the log that the net was trained on, with {known:,} items, got another, with {found:,}"
+            )
 
     def model(self, config: ModelConfig) -> nn.Module:
         log = self.log

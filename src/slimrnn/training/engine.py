@@ -73,8 +73,7 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
 
 def score_weights(path: Path, config: Config) -> Scores:
     """The scores of the net whose weights are in a file."""
-    model, _ = read_net(path, config)
-    return _scores(model, config, final_sizes(config))
+    return _scores(read_net(path, config), config, final_sizes(config))
 
 
 def _prepare(job: Job, loop: Loop) -> None:

@@ -146,6 +146,10 @@ class Task(ABC):
         """Refuse, by a ValueError, settings of a run that do not go with the task."""
         return
 
+    def check_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Raise a ValueError for the weights of a net that was trained on other data than the task has now."""
+        return
+
     def default_model(self) -> ModelConfig:
         """What the command line begins with."""
         from slimrnn.training.config import ModelConfig

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slimrnn.cli.report import number, table
+from slimrnn._texts import number, table
 from slimrnn.plotting import COLORS, label_ends, save, styled
-from slimrnn.tasks import run_config
+from slimrnn.tasks.loading import run_config
 from slimrnn.training.config import Config
 from slimrnn.training.plots import Line, describe_task, draw_curves
 from slimrnn.training.progress import in_words
