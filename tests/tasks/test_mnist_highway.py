@@ -19,7 +19,7 @@ from slimrnn.data.mnist import load_mnist
 from slimrnn.tasks import MnistHighwayTask, PixelMnistTask
 from slimrnn.training import Batch, Config, ConfigError, ModelConfig, OptimConfig
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.highway_model import HighwayModel
+from slimrnn.training.models.highway_model import HighwayModel
 from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.run import evaluate, resume, train
 from slimrnn.training.run_files import read_tensors

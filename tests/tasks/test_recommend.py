@@ -17,10 +17,10 @@ from slimrnn import summary
 from slimrnn.errors import ConfigError
 from slimrnn.tasks import recommend as recommend_file
 from slimrnn.tasks.recommend import RecommendTask
-from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, resume, train
 from slimrnn.training.checks import check
 from slimrnn.training.evaluation import EvaluationBatches, measure
+from slimrnn.training.models.recommender_model import RecommenderModel
 from slimrnn.training.task import Batch
 
 MODEL = ModelConfig("gru", 6)

@@ -22,11 +22,11 @@ from slimrnn.data import DataError
 from slimrnn.data.tfrecord import find_records
 from slimrnn.data.youtube8m import SCALE, SHIFT
 from slimrnn.tasks import YouTube8MTask
-from slimrnn.tasks.frame_model import dequantised
 from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Run, resume, train
 from slimrnn.training.batches import Batches, as_dtype
 from slimrnn.training.checks import build_model
 from slimrnn.training.evaluation import EvaluationBatches, Totals, measure
+from slimrnn.training.models.frame_model import dequantised
 from video_shards import flip, frame_record, some_frames, some_records, write_shard
 
 REAL = YouTube8MTask(level="video")

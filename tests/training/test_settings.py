@@ -22,7 +22,7 @@ from slimrnn.training import (
     train,
 )
 from slimrnn.training.checks import build_model
-from slimrnn.training.model import recurrent_parameters
+from slimrnn.training.models.sequence_model import recurrent_parameters
 from slimrnn.training.run_files import read_tensors
 
 

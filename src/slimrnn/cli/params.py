@@ -17,7 +17,7 @@ from slimrnn.cli.settings import starting_point
 from slimrnn.errors import UsageError
 from slimrnn.layers import RecurrentStack
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.model import structure_from
+from slimrnn.training.models.sequence_model import structure_from
 from slimrnn.training.task import Task
 
 USAGE = "usage: slimrnn params TASK [OPTIONS]\n\nWhere a net's parameters are, or the state that a budget buys."

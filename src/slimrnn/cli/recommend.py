@@ -17,8 +17,8 @@ from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass, trained_net
 from slimrnn.errors import UsageError
 from slimrnn.tasks.recommend import RecommendTask
-from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.tasks.recommend_splits import gaps_between
+from slimrnn.training.models.recommender_model import RecommenderModel
 
 
 @dataclass(frozen=True)

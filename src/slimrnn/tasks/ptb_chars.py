@@ -113,6 +113,6 @@ class PTBCharsTask(Task):
             raise ValueError(f"expected the text that the net was trained on, with {known} symbols, got {found}")
 
     def model(self, config: ModelConfig) -> nn.Module:
-        from slimrnn.training.symbol_model import SymbolModel
+        from slimrnn.training.models.symbol_model import SymbolModel
 
         return SymbolModel(self.input_size, self.output_size, config, every_step=True)

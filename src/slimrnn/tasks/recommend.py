@@ -20,7 +20,6 @@ from slimrnn.data.interactions import Columns, Interactions, read_interactions
 from slimrnn.data.movielens import read_movielens, read_titles
 from slimrnn.errors import ConfigError
 from slimrnn.tasks.recommend_baselines import baseline_scores
-from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.tasks.recommend_splits import (
     GAPS,
     SPLITS,
@@ -35,6 +34,7 @@ from slimrnn.tasks.recommend_splits import (
 from slimrnn.tasks.recommendation_metrics import ranking_scores, ranks_of
 from slimrnn.tasks.sampled_softmax import BLOCK_SIZE, Sampler, log_uniform, softmax_loss, unigram
 from slimrnn.training.config import Config, ModelConfig
+from slimrnn.training.models.recommender_model import RecommenderModel
 from slimrnn.training.task import Batch, Outcome, Samples, Score, Task
 
 

@@ -18,7 +18,7 @@ from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 if TYPE_CHECKING:
     from slimrnn.training.loop import Callback
     from slimrnn.training.memory_log import MemoryLog
-    from slimrnn.training.model import SequenceModel
+    from slimrnn.training.models.sequence_model import SequenceModel
     from slimrnn.training.module import SequenceModule
     from slimrnn.training.record import Result, Run
     from slimrnn.training.run import evaluate, resume, train
@@ -53,7 +53,7 @@ __all__ = [
 _ELSEWHERE = {
     "Callback": "loop",
     "MemoryLog": "memory_log",
-    "SequenceModel": "model",
+    "SequenceModel": "models.sequence_model",
     "SequenceModule": "module",
     "Result": "record",
     "Run": "record",

@@ -15,7 +15,7 @@ from slimrnn.errors import TrainingDiverged
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.config import Config
 from slimrnn.training.launch import ALONE, Place
-from slimrnn.training.model import learned_initial_states, recurrent_layers
+from slimrnn.training.models.sequence_model import learned_initial_states, recurrent_layers
 from slimrnn.training.optim import build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
 from slimrnn.training.rates import Rate, refresh_rate_
 from slimrnn.training.recovery import GoodState, is_finite

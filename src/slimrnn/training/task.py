@@ -164,6 +164,6 @@ class Task(ABC):
 
     def model(self, config: ModelConfig) -> nn.Module:
         """The net: called as model(inputs, state, lengths), it returns the output and the state to go on from."""
-        from slimrnn.training.model import SequenceModel
+        from slimrnn.training.models.sequence_model import SequenceModel
 
         return SequenceModel(self.input_size, self.output_size, config, every_step=self.every_step)
