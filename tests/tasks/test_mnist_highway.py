@@ -158,7 +158,7 @@ def test_commands_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert float(test.split()[2]) > 0.7  # of ten digits
     assert main(["params", "mnist-highway", "--model.structure=low-rank", "--model.rank=8", "--budget=10000"]) == 0
     said = capsys.readouterr().out
-    assert "10,000 parameters of highway layers buy a state of 277" in said  # n (4 · 8 + 4)
+    assert "10,000 parameters of highway layers: largest state 277" in said  # n (4 · 8 + 4)
     assert "highway.layers.0  LowRank(8)" in said
 
 

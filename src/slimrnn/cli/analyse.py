@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Show how far back the net of a run remembers, what limits it, and what to change: in words, as a report in HTML
-    that opens anywhere, and as figures."""
+    """Report how far back the net of a run remembers, what limits it and what to change: as text, as one HTML file and
+    as figures."""
 
     runs: Positional[tuple[Path, ...]] = MISSING
     """directory of a run, or one of its files best.safetensors and final.safetensors"""
     compare: bool = False
-    """put two runs side by side"""
+    """compare two runs"""
     out: Path = Path("out/memory")
-    """directory of the report and the figures"""
+    """output directory"""
     split: Literal["train", "valid"] = "valid"
-    """sequences that the net reads: of its own task"""
+    """data that the net reads"""
     sequences: int = 8
-    """how many of them; more than 8 only with --thorough"""
+    """number of sequences; more than 8 only with --thorough"""
     steps: int | None = None
-    """how many steps of them; by default all"""
+    """number of steps of each; default: all"""
     thorough: bool = False
     """more lags and exact gradients: minutes instead of seconds"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -77,14 +77,16 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
     from slimrnn.training.run_files import write_whole, writing
 
     other = found[1] if options.compare else None
-    told = [f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}" for one in configs]
-    told = [f"{text}; {_read(one, options)}" for text, one in zip(told, configs, strict=True)]
+    subtitles = [
+        f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}; {_read(one, options)}"
+        for one in configs
+    ]
     report = html_report(
         found[0],
         other,
         names=names,
         title=f"What {' and '.join(names)} remember{'' if options.compare else 's'}",
-        subtitle=" / ".join(told),
+        subtitle=" / ".join(subtitles),
     )
     with writing(options.out):
         write_whole(options.out / "report.html", report.encode())

@@ -18,14 +18,14 @@ from slimrnn.training.record import Run
 
 @dataclass(frozen=True)
 class Options:
-    """Put runs of one task side by side: a table, and a plot of their learning curves."""
+    """Compare runs of one task: a table, and a plot of their learning curves."""
 
     runs: Positional[tuple[Path, ...]] = MISSING
     """directories of runs"""
     out: Path = Path("out/compare.png")
     """the plot: .png, .pdf or .svg"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""`slimrnn recommend`: what a net suggests after some items."""
+"""`slimrnn recommend`: the most likely next items."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from slimrnn.training.models.recommender_model import RecommenderModel
 
 @dataclass(frozen=True)
 class Options:
-    """Let the best net of a run on recommend say what comes after some items."""
+    """Recommend the items most likely to come next, by the best net of a run on recommend."""
 
     run: Positional[Path] = MISSING
     """directory of the run"""
     items: str = MISSING
-    """what the user took, by the ids of the log, the last at the end: 12,5,77"""
+    """the user's items so far, by their ids in the log, oldest first: 12,5,77"""
     times: str = ""
-    """when, one for each item, in the seconds of the log; for a net that reads time gaps"""
+    """timestamps in seconds, one per item; for a net with time gaps"""
     pages: str = ""
-    """where, one for each item; for a net that reads pages"""
+    """pages, one per item; for a net with pages"""
     top: int = 10
-    """items to suggest"""
+    """number of items to recommend"""
     with_seen: bool = False
-    """suggest also what is among the items"""
+    """also recommend items that the user has had"""
     skip_unknown: bool = False
-    """leave out items that the net does not know, instead of refusing them"""
+    """skip unknown items instead of refusing them"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 @dataclass(frozen=True)

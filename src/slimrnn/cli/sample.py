@@ -1,4 +1,4 @@
-"""`slimrnn sample`: text from a net of characters."""
+"""`slimrnn sample`: text from a character-level net."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Let the best net of a run on ptb-chars write text, character by character."""
+    """Sample text, character by character, from the best net of a run on ptb-chars."""
 
     run: Positional[Path] = MISSING
     """directory of the run"""
     prompt: str = ""
-    """what the net reads first, and goes on from"""
+    """text to continue"""
     length: int = 200
-    """characters to write"""
+    """number of characters"""
     temperature: float = 1.0
-    """below 1: more often what is likely; 0: always the likeliest"""
+    """sampling temperature; 0: greedy"""
     seed: int = 0
-    """of what is drawn"""
+    """random seed"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> None:
