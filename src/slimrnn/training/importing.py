@@ -1,4 +1,4 @@
-"""Names of the form module:name, for tasks and structures of one's own."""
+"""Names of the form module:name, for users' tasks and structures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run.json: what a run was asked to do, with what, and what came of it."""
+"""run.json: settings, versions and result of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     directory: Path
     ended: str  #: finished, target, budget, interrupted
@@ -120,7 +120,7 @@ class Run:
 
     @property
     def result(self) -> Result | None:
-        """What came of it, unless it is running or was killed."""
+        """The result; None if the run is going on or was killed."""
         if self.record.get("result") is None:
             return None
         try:
@@ -128,7 +128,7 @@ class Run:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             path = self.directory / "run.json"
             raise RunDirectoryError(
-                f"expected what came of a run as result in {path}, got another form: {listed([str(error)])}"
+                f"expected the result of a run in {path}, got another form: {listed([str(error)])}"
             ) from None
 
     @property
