@@ -1,4 +1,7 @@
-"""Speech in files: 16-bit samples of one channel, in NIST SPHERE or RIFF (WAVE), whatever the files are called."""
+"""Speech in files: 16-bit samples of one channel, in NIST SPHERE or RIFF (WAVE), whatever the files are called.
+
+Two headers are no reason for a dependency: the package soundfile only checks this reader, in the tests.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Downloads that go on where they were interrupted, and have their name only when their checksum is right."""
+"""Downloads that resume after an interruption, and get their final name only if the checksum is right.
+
+The package pooch is not used: it starts an interrupted download from the beginning.
+"""
 
 from __future__ import annotations
 
