@@ -25,8 +25,8 @@ from slimrnn.training.checkpoints import (
     remove_old,
     write_checkpoint,
 )
-from slimrnn.training.files import read_tensors, write_tensors, write_whole
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import read_tensors, write_tensors, write_whole
 
 STATE: dict[str, Any] = {
     "update": 7,

@@ -9,7 +9,7 @@ import torch
 
 from slimrnn import BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, Structure, UnitaryProduct
 from slimrnn.training import ConfigError, ModelConfig, SequenceModel
-from slimrnn.training.model import recurrent_parameters, structure_from
+from slimrnn.training.models.sequence_model import recurrent_parameters, structure_from
 
 NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({}, Dense()),

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on, in a safetensors file; the newest few kept, damaged ones passed over."""
+"""Checkpoints: everything needed to resume a run, in a safetensors file. The newest two are kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from slimrnn._texts import shown
-from slimrnn.training.errors import CheckpointError
-from slimrnn.training.files import read_tensors, write_tensors
+from slimrnn.errors import CheckpointError
+from slimrnn.training.run_files import read_tensors, write_tensors
 
 FORMAT = "checkpoint"
 KEPT = 2
@@ -59,7 +59,7 @@ def remove_old(directory: Path) -> None:
 
 
 def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> dict[str, Any] | None:
-    """The newest that is whole; `say` hears about those that are not. None where there is none."""
+    """The newest intact checkpoint, or None if there are none; damaged ones are reported through `say`."""
     paths = list_checkpoints(directory)
     for path in reversed(paths):
         try:
@@ -72,7 +72,7 @@ def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> 
 
 
 def _from_lightning(old: dict[str, Any]) -> dict[str, Any]:
-    """From the layout of version 0.1.0's first runs, which Lightning's Trainer wrote."""
+    """Convert a checkpoint of an early run, written by Lightning's Trainer."""
     (loop,) = old["callbacks"].values()
     return {
         "update": old["global_step"],

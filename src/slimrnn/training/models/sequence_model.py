@@ -5,7 +5,7 @@ Shape suffixes: T time, B sequences of a batch, I input width, O output width, H
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -27,12 +27,12 @@ from slimrnn import (
     UnitaryProduct,
 )
 from slimrnn._checks import suggestion
+from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
 
 LAYERS: dict[str, type[RecurrentStack]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
@@ -44,7 +44,15 @@ OF_STRUCTURE = {
     "context_switching": "block-diagonal",
     "factors": "kronecker",
 }
-STRUCTURES = ("dense", "diagonal", "low-rank", "block-diagonal", "kronecker", "full-unitary", "unitary-product")
+STRUCTURES: dict[str, Callable[[ModelConfig], Structure]] = {
+    "dense": lambda _: Dense(),
+    "diagonal": lambda _: Diagonal(),
+    "low-rank": lambda config: LowRank(_needed(config, "rank"), tied=config.tied),
+    "block-diagonal": lambda config: BlockDiagonal(_needed(config, "blocks")),
+    "kronecker": lambda config: Kronecker(config.factors or _factors_of_two(config.hidden // len(config.delays))),
+    "full-unitary": lambda _: FullUnitary(),
+    "unitary-product": lambda _: UnitaryProduct(),
+}
 
 
 class SequenceModel(nn.Module):
@@ -68,7 +76,7 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | Conte
     if config.cell not in LAYERS:
         raise ConfigError(f"expected a cell of {', '.join(LAYERS)}, got {config.cell!r}")
     _refuse_unused(config)
-    own = {name: getattr(config, name) for name, cell in OF_CELL.items() if cell == config.cell}
+    of_cell = {name: getattr(config, name) for name, cell in OF_CELL.items() if cell == config.cell}
     shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
     shared |= {name: structure_from(config, name) for name in ("structure", "input_structure")}
     layer: Any = LAYERS[config.cell]
@@ -79,7 +87,7 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | Conte
         dropout=config.dropout,
         bidirectional=config.bidirectional,
         **shared | {"leak": _leak(config)},
-        **own,
+        **of_cell,
     )
     if config.context_switching == "none":
         return stack
@@ -95,9 +103,8 @@ def _leak(config: ModelConfig) -> Leaky | None:
 
 
 def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
-    """The structure that a name such as "low-rank+diagonal" stands for; `which` is the field that holds the name.
-
-    "module:name" is one that a module on the path has."""
+    """The structure with a name such as "low-rank+diagonal", or "module:name" for a user's; `which` is the field that
+    holds the name."""
     names = [name.strip() for name in getattr(config, which).split("+")]
     total, *others = (_term(name, config, which) for name in names)
     for other in others:
@@ -113,33 +120,20 @@ def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
 def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of the recurrent matrices."""
     for stack in recurrent_layers(model):
-        for core in stack.cores:
-            for map in core.maps:
-                yield from map.parameters()
+        for layer in stack.cores:
+            for recurrent in layer.maps:
+                yield from recurrent.parameters()
 
 
 def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:
     """Those of the layers that have one."""
-    layers = [core for stack in recurrent_layers(model) for core in stack.cores]
+    layers = [layer for stack in recurrent_layers(model) for layer in stack.cores]
     return [layer.initial for layer in layers if isinstance(layer.initial, nn.Parameter)]
 
 
 def _term(name: str, config: ModelConfig, which: str) -> Structure:
-    match name:
-        case "dense":
-            return Dense()
-        case "diagonal":
-            return Diagonal()
-        case "low-rank":
-            return LowRank(_needed(config, "rank"), tied=config.tied)
-        case "block-diagonal":
-            return BlockDiagonal(_needed(config, "blocks"))
-        case "kronecker":
-            return Kronecker(config.factors or _factors_of_two(config.hidden // len(config.delays)))  # of each group
-        case "full-unitary":
-            return FullUnitary()
-        case "unitary-product":
-            return UnitaryProduct()
+    if name in STRUCTURES:
+        return STRUCTURES[name](config)
     if ":" in name:
         return _imported(name, which)
     hint = suggestion(name, STRUCTURES)
@@ -147,7 +141,7 @@ def _term(name: str, config: ModelConfig, which: str) -> Structure:
 
 
 def _imported(name: str, which: str) -> Structure:
-    """A structure of one's own: a spec, or a class of specs without arguments."""
+    """A user's structure: a spec, or a class of specs without arguments."""
     found = imported(name, f"{which} to be a structure")
     try:
         # No other callable: settings that come from elsewhere are to import a module at most.
@@ -191,6 +185,6 @@ def refuse_foreign(config: ModelConfig) -> None:
 def _refuse(config: ModelConfig, owners: dict[str, str], present: list[str]) -> None:
     defaults = {f.name: f.default for f in fields(config) if f.default is not MISSING}
     for option, owner in owners.items():
-        value, shown = getattr(config, option), ", ".join(present)
+        value = getattr(config, option)
         if owner not in present and value != defaults[option]:
-            raise ConfigError(f"expected {option} only with {owner}, got {option} {value} with {shown}")
+            raise ConfigError(f"expected {option} only with {owner}, got {option} {value} with {', '.join(present)}")
