@@ -130,7 +130,7 @@ def test_checkpoints_with_a_right_checksum_and_another_content_are_refused(data:
     path = tmp_path / "update-000000001.safetensors"
     write_with_data(path, "checkpoint", build_model(tiny()).state_dict(), data)
     said: list[str] = []
-    with pytest.raises(CheckpointError, match=r"none of the 1 checkpoints in .* can be used"):
+    with pytest.raises(CheckpointError, match=r"none of the 1 checkpoints in .* can be used; the newest: .*update-"):
         newest_checkpoint(tmp_path, "", said.append)
     assert len(said) == 1
     assert "expected" in said[0]

@@ -22,6 +22,7 @@ from slimrnn.layers.options import StackOptions, resolve
 from slimrnn.layers.transition import Transition, leaked
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
+from slimrnn.ops.operators import traced
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
@@ -169,7 +170,7 @@ class RecurrentLayer(nn.Module):
     def _run(
         self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
-        if self.checkpoint_every is None or not torch.is_grad_enabled():
+        if self.checkpoint_every is None or not torch.is_grad_enabled() or traced():  # which would fix their number
             return self.scan(x_TBI, None, state, h_mask, lengths_B, reverse)
         return self._scan_in_segments(self.checkpoint_every, x_TBI, state, h_mask, lengths_B, reverse)
 

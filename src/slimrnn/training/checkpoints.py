@@ -60,14 +60,16 @@ def remove_old(directory: Path) -> None:
 
 def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> dict[str, Any] | None:
     """The newest intact checkpoint, or None if there are none; damaged ones are reported through `say`."""
-    paths = list_checkpoints(directory)
-    for path in reversed(paths):
+    problems: list[CheckpointError] = []
+    for path in reversed(list_checkpoints(directory)):
         try:
             return read_checkpoint(path, run)
         except CheckpointError as error:
             say(f"{error}; looking for the one before")
-    if paths:
-        raise CheckpointError(f"none of the {len(paths)} checkpoints in {directory} can be used")
+            problems.append(error)
+    if problems:
+        reason = f"the newest: {problems[0]}"
+        raise CheckpointError(f"none of the {len(problems)} checkpoints in {directory} can be used; {reason}")
     return None
 
 

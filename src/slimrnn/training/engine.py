@@ -88,7 +88,7 @@ def _prepare(job: Job, loop: Loop) -> None:
             loop.load(checkpoint)
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise CheckpointError(
-                f"expected the state of this run in its newest checkpoint, got another form: {shown(error)}"
+                f"expected the state of this run in a checkpoint of {config.out}, got another form: {shown(error)}"
             ) from None
     if config.out is None or place.rank > 0:
         return
