@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from slimrnn.training.model import recurrent_parameters, structure_from
 
 from slimrnn import (
     LEM,
@@ -36,7 +37,6 @@ from slimrnn import (
 from slimrnn.layers import RecurrentStack
 from slimrnn.training import ConfigError, ModelConfig, SequenceModel
 from slimrnn.training.cells import LAYERS
-from slimrnn.training.model import recurrent_parameters, structure_from
 
 NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({}, Dense()),

@@ -163,6 +163,9 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
     return resolved
 
 
+NOT_HERE = {"proj_size": "; LowRank(r, tied=True) as structure is near to it"}  # options of torch's that we lack
+
+
 def suggests_options(
     init: Callable[Concatenate[Layer, Arguments], None],
 ) -> Callable[Concatenate[Layer, Arguments], None]:
@@ -174,7 +177,7 @@ def suggests_options(
     def checked(self: Layer, /, *args: Arguments.args, **options: Arguments.kwargs) -> None:
         for name in options:
             if name not in known:
-                got = f"an unexpected keyword argument {name!r}{suggestion(name, known)}"
+                got = f"an unexpected keyword argument {name!r}{NOT_HERE.get(name) or suggestion(name, known)}"
                 raise TypeError(f"expected an option of {type(self).__name__}, got {got}")
         init(self, *args, **options)
 

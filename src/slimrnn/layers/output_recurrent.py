@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.cells import ElmanCell
+from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.inputs import check_input, check_lengths, check_state, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops.reference import valid_steps
@@ -24,7 +25,7 @@ from slimrnn.structures.sum import SumMap
 OutputState = tuple[Tensor, Tensor]  # (B, H) the state, (B, O) the output that comes back
 
 
-class OutputRecurrent(nn.Module):
+class OutputRecurrent(OnBackend):
     """h_t = f(U x_t + R o_{t−1} + b [+ W h_{t−1}]),   o_t = V h_t + c.
 
     `hidden_recurrence` is the structure of W; without it the output is all that comes back. Given `targets`, it is
@@ -68,6 +69,9 @@ class OutputRecurrent(nn.Module):
                 forced.recurrent.parts = recurrent.parts[:-1]
             else:
                 forced.recurrent = cast(StructuredMap, recurrent.parts[0])
+
+    def _on_backend(self) -> list[RecurrentLayer]:
+        return [self.layer] if self._forced is None else [self.layer, self._forced]
 
     @property
     def _through(self) -> LowRankMap:

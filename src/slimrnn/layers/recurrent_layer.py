@@ -27,6 +27,7 @@ from slimrnn.layers.transition import Transition
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
 from slimrnn.ops.noise import uniform
+from slimrnn.ops.operators import traced
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
@@ -175,7 +176,7 @@ class RecurrentLayer(nn.Module):
     def _run(
         self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
-        if self.checkpoint_every is None or not torch.is_grad_enabled():
+        if self.checkpoint_every is None or not torch.is_grad_enabled() or traced():  # which would fix their number
             return self.scan(x_TBI, None, state, drawn, lengths_B, reverse)
         return self._scan_in_segments(self.checkpoint_every, x_TBI, state, drawn, lengths_B, reverse)
 

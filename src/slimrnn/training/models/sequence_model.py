@@ -19,13 +19,13 @@ from slimrnn import (
     ReadOut,
 )
 from slimrnn._checks import suggestion
+from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.cells import OF_CELL, has_structure, layer_from
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
 from slimrnn.training.structure_names import NAMES, Number, names_in, read_structure, with_arguments
 
@@ -105,14 +105,14 @@ def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
 def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of the recurrent matrices."""
     for stack in recurrent_layers(model):
-        for core in stack.cores:
-            for map in core.maps:
-                yield from map.parameters()
+        for layer in stack.cores:
+            for recurrent in layer.maps:
+                yield from recurrent.parameters()
 
 
 def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:
     """Those of the layers that have one."""
-    layers = [core for stack in recurrent_layers(model) for core in stack.cores]
+    layers = [layer for stack in recurrent_layers(model) for layer in stack.cores]
     return [layer.initial for layer in layers if isinstance(layer.initial, nn.Parameter)]
 
 
@@ -137,7 +137,7 @@ def _term(name: str, arguments: tuple[Number, ...] | None, config: ModelConfig, 
 
 
 def _imported(name: str, which: str) -> Structure:
-    """A structure of one's own: a spec, or a class of specs without arguments."""
+    """A user's structure: a spec, or a class of specs without arguments."""
     found = imported(name, f"{which} to be a structure")
     try:
         # No other callable: settings that come from elsewhere are to import a module at most.
