@@ -78,7 +78,7 @@ void prefer_large_pages(const slimrnn_scan &s, bool forward) {
 // C++ of this build is trusted with the sizes that it was made for; a program is not.
 bool runs(const slimrnn_cell &cell, const Kernels *k, bool forward) {
     if (!slimrnn::cell_is_sound(cell) || cell.code < -1) return false;
-    if (cell.code >= 0) return k->cell_code(cell.code);
+    if (cell.code >= 0) return k->code_fits(cell);
     return slimrnn::program_is_sound(cell, forward ? cell.forward : cell.backward, !forward);
 }
 bool terms_are_sound(const slimrnn_scan &s, const Kernels *k, bool forward) {

@@ -225,10 +225,10 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code, SLIMRNN_ISA::terms_are_sound,
-    SLIMRNN_ISA::pack,         SLIMRNN_ISA::pack_input,     SLIMRNN_ISA::release,   SLIMRNN_ISA::forward,
-    SLIMRNN_ISA::sums_size,    SLIMRNN_ISA::backward,       SLIMRNN_ISA::deliver,   SLIMRNN_ISA::checksum,
-    SLIMRNN_ISA::product,
+    SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,  SLIMRNN_ISA::code_fits,
+    SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
+    SLIMRNN_ISA::forward,         SLIMRNN_ISA::sums_size,      SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
+    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,
 };
 
 }  // namespace slimrnn

@@ -14,6 +14,7 @@ struct Kernels {
     const char *name;
     const char *(*structure_name)(int index);  // null after the last
     const char *(*cell_code)(int index);       // null after the last
+    bool (*code_fits)(const slimrnn_cell &cell);
     bool (*terms_are_sound)(const slimrnn_scan *scan, bool backward);
     // Terms and the cell's program, made ready for use by any number of threads; null when memory is short.
     void *(*pack)(const slimrnn_scan *scan, bool backward, int *status);

@@ -9,8 +9,16 @@ namespace SLIMRNN_ISA {
 
 template <class T>
 constexpr CellCode<T> by_hand[] = {
-    {"modrelu", ModRelu<T, false>::forward, ModRelu<T, false>::backward},
-    {"modrelu_leaky", ModRelu<T, true>::forward, ModRelu<T, true>::backward},
+    {"modrelu", {1, 1, 1, 1, 1, 0, 0, 0, 1}, ModRelu<T, true, false>::forward, ModRelu<T, true, false>::backward},
+    {"modrelu_leaky", {1, 1, 1, 2, 1, 1, 0, 0, 1}, ModRelu<T, true, true>::forward, ModRelu<T, true, true>::backward},
+    {"modrelu_real",
+     {1, 1, 1, 1, 1, 0, 0, 0, 1},
+     ModRelu<T, false, false>::forward,
+     ModRelu<T, false, false>::backward},
+    {"modrelu_real_leaky",
+     {1, 1, 1, 2, 1, 1, 0, 0, 1},
+     ModRelu<T, false, true>::forward,
+     ModRelu<T, false, true>::backward},
 };
 constexpr int cell_code_count = generated_count + int(sizeof(by_hand<float>) / sizeof(by_hand<float>[0]));
 
@@ -18,6 +26,14 @@ constexpr int cell_code_count = generated_count + int(sizeof(by_hand<float>) / s
 template <class T> const CellCode<T> *find_code(int index) {
     if (index < 0 || index >= cell_code_count) return nullptr;
     return index < generated_count ? &generated<T>[index] : &by_hand<T>[index - generated_count];
+}
+
+// Whether a cell that wants this code is the one that it was made for.
+inline bool code_fits(const slimrnn_cell &c) {
+    const CellCode<float> *code = find_code<float>(c.code);
+    const int32_t sizes[] = {c.gates, c.matrices, c.states,   c.own_rows,     c.slots,
+                             c.kept,  c.spares,   c.row_sums, c.product_count};
+    return code && !memcmp(sizes, code->sizes, sizeof sizes);
 }
 
 // The step of one thread.

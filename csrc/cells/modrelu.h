@@ -1,5 +1,5 @@
-// Complex modReLU: v = z/|z| · max(|z| + b, 0) for z = U x + b + W h, and h = v, or LEAKY, h = v + α (h_before − v). Row 0
-// of own is b, row 1 is α, each the same in both numbers of a pair. The way back needs v alone: it is h, or, LEAKY, kept
+// modReLU: v = z/|z| · max(|z| + b, 0) for z = U x + b + W h, and h = v, or LEAKY, h = v + α (h_before − v). Row 0
+// of own is b, row 1 is α, each, where the state is COMPLEX, the same in both numbers of a pair. The way back needs v alone: it is h, or, LEAKY, kept
 // in the slot.
 #pragma once
 #include "step.h"
@@ -7,9 +7,14 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-template <class T, bool LEAKY> struct ModRelu {
+template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
     // z/|z| and |z|. Very small and very large numbers are scaled, so that their squares exist.
     static void split(Vec<T> z, Vec<T> &unit, Vec<T> &size) {
+        if (!COMPLEX) {
+            unit = z < T(0) ? fill(T(-1)) : z > T(0) ? fill(T(1)) : z;
+            size = magnitude<T>(z);
+            return;
+        }
         const T far = sizeof(T) == 4 ? T(4722366482869645213696.0) : T(3.7739624248215413e168);  // 2^72, 2^560
         const T low = sizeof(T) == 4 ? T(1e-15) : T(1e-140), high = T(1) / low;
         Vec<T> part = magnitude<T>(z), other = swap_pairs<T>(part), larger = part > other ? part : other;
@@ -44,10 +49,13 @@ template <class T, bool LEAKY> struct ModRelu {
         Vec<T> unit, size;
         split(v, unit, size);
         Vec<T> along = unit * d;
-        along = along + swap_pairs<T>(along);
-        d_bias = size > T(0) ? along * T(0.5) : Vec<T>{};  // it stands in both numbers, so each gets half
-        Vec<T> d_z = unit * along, before = size - bias;   // |z|
-        d_z += before > T(0) ? (d - d_z) * size / before : Vec<T>{};
+        if (COMPLEX) along = along + swap_pairs<T>(along);
+        d_bias = size > T(0) ? along * T(COMPLEX ? 0.5 : 1) : Vec<T>{};  // in both numbers of a pair: half for each
+        Vec<T> d_z = unit * along;
+        if (COMPLEX) {
+            Vec<T> before = size - bias;  // |z|
+            d_z += before > T(0) ? (d - d_z) * size / before : Vec<T>{};
+        }
         return size > T(0) ? d_z : Vec<T>{};
     }
     static void backward(Step<T> &s) {

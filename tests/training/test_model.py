@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from slimrnn.training.model import recurrent_parameters, structure_from
 
 from slimrnn import (
     LEM,
@@ -37,6 +36,7 @@ from slimrnn import (
 from slimrnn.layers import RecurrentStack
 from slimrnn.training import ConfigError, ModelConfig, SequenceModel
 from slimrnn.training.cells import LAYERS
+from slimrnn.training.models.sequence_model import recurrent_parameters, structure_from
 
 NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({}, Dense()),

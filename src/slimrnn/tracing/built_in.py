@@ -1,10 +1,26 @@
-"""The cells that the library is built with C++ for. Any other cell runs as bytecode, at nearly the same speed."""
+"""The cells that the library is built with C++ for, with their default options. Any other runs as bytecode, at nearly
+the same speed; LayerNorm cells do too, since their C++ would take as long to compile as all the rest."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from slimrnn.cells import Cell, ElmanCell, GRUCell, LSTMCell
+from slimrnn.cells import (
+    AntisymmetricRNNCell,
+    Cell,
+    CoRNNCell,
+    ElmanCell,
+    FastGRNNCell,
+    GRUCell,
+    LEMCell,
+    LipschitzRNNCell,
+    LSTMCell,
+    MGUCell,
+    MinGRUCell,
+    MinLSTMCell,
+    SLSTMCell,
+    UnICORNNCell,
+)
 from slimrnn.tracing.cpp import header
 from slimrnn.tracing.program import lowered
 from slimrnn.tracing.trace import trace
@@ -18,6 +34,16 @@ BUILT_IN: dict[str, partial[Cell]] = {
     "GRU, reset after the product": partial(GRUCell, reset="after"),
     "GRU, reset after the product, without biases": partial(GRUCell, reset="after", bias=False),
     "GRU, reset before the product": partial(GRUCell, reset="before"),
+    "MGU": partial(MGUCell),
+    "LEM": partial(LEMCell),
+    "coRNN": partial(CoRNNCell),
+    "UnICORNN": partial(UnICORNNCell),
+    "FastGRNN": partial(FastGRNNCell),
+    "sLSTM": partial(SLSTMCell),
+    "MinGRU": partial(MinGRUCell),
+    "MinLSTM": partial(MinLSTMCell),
+    "AntisymmetricRNN": partial(AntisymmetricRNNCell),
+    "LipschitzRNN": partial(LipschitzRNNCell),
 }
 
 

@@ -27,9 +27,11 @@ def header(cells: Iterable[tuple[str, Lowered]]) -> str:
     """The whole file, for cells and what is said of each."""
     parts, table = [HEAD], []
     for comment, cell in cells:
-        fingerprint = assembled(cell).fingerprint
+        program = assembled(cell)
+        fingerprint, sizes = program.fingerprint, ", ".join(map(str, (*program[:8], len(program.products))))
         parts.append(f"\n// {comment}\n{struct(f'Cell_{fingerprint}', cell)}")
-        table.append(f'    {{"{fingerprint}", Cell_{fingerprint}<T>::forward, Cell_{fingerprint}<T>::backward}},\n')
+        functions = f"Cell_{fingerprint}<T>::forward, Cell_{fingerprint}<T>::backward"
+        table.append(f'    {{"{fingerprint}", {{{sizes}}}, {functions}}},\n')
     parts.append(f"\ntemplate <class T>\nconstexpr CellCode<T> generated[] = {{\n{''.join(table)}}};\n")
     parts.append("constexpr int generated_count = int(sizeof(generated<float>) / sizeof(generated<float>[0]));\n")
     return "".join([*parts, TAIL])

@@ -30,8 +30,8 @@ from slimrnn import (
     Sparse,
     UnitaryProduct,
 )
+from slimrnn.errors import ConfigError
 from slimrnn.structures import Structure
-from slimrnn.training.errors import ConfigError
 
 Number = int | float
 NAMES: dict[str, Callable[..., Structure]] = {
