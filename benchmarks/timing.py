@@ -120,7 +120,7 @@ def flops(layer: nn.Module, shape: Shape) -> int:
     backward two recurrent ones and, as the input wants no gradient, one of the input."""
     assert isinstance(layer, RecurrentStack)
     inner = layer.layer(0)
-    inputs = inner.cell.gates * shape.n * shape.m * (2 if inner.cell.complex else 1)  # x is real
+    inputs = len(inner.cell.gates) * shape.n * shape.m * (2 if inner.cell.complex else 1)  # x is real
     return 2 * (3 * inner.recurrent.macs + 2 * inputs) * shape.T * shape.B
 
 

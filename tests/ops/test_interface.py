@@ -12,12 +12,18 @@ import pytest
 from registry import STRUCTURES, needs_library
 from slimrnn.ops import library
 from slimrnn.structures import StructuredMap, Sum
+from slimrnn.tracing import program
 
 HEADER = Path(__file__).parents[2] / "csrc/include/slimrnn.h"
 TYPES: dict[str, Any] = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64}
 STRUCTS = {
     "slimrnn_tensor": library.TensorStruct,
     "slimrnn_term": library.TermStruct,
+    "slimrnn_product_spec": library.ProductSpecStruct,
+    "slimrnn_place": library.PlaceStruct,
+    "slimrnn_instruction": library.InstructionStruct,
+    "slimrnn_program": library.ProgramStruct,
+    "slimrnn_cell": library.CellStruct,
     "slimrnn_scan": library.ScanStruct,
 }
 
@@ -45,12 +51,13 @@ def fields_of(struct: str) -> list[tuple[str, str]]:
 
 
 def type_of(kind: Any) -> str:
-    names = {ctypes.c_int32: "int32_t", ctypes.c_int64: "int64_t", ctypes.c_void_p: "*"}
+    names = {ctypes.c_int32: "int32_t", ctypes.c_int64: "int64_t", ctypes.c_uint64: "uint64_t", ctypes.c_void_p: "*"}
+    names |= {ctypes.c_double: "double"} | {struct: name for name, struct in STRUCTS.items()}
     if kind in names:
         return names[kind]
     if issubclass(kind, ctypes.Array):
         return f"{names[kind._type_]}{kind._length_}"
-    return {struct: f"{name}*" for name, struct in STRUCTS.items()}[kind._type_]
+    return f"{names[kind._type_]}*"
 
 
 @pytest.mark.parametrize("name", STRUCTS)
@@ -62,6 +69,18 @@ def test_structs_are_those_of_the_header(name: str) -> None:
 
 def test_numbers_are_those_of_the_header() -> None:
     assert constants()["SLIMRNN_ABI"] == library.ABI
+    for name in ("states", "gates", "products", "registers"):
+        assert constants()[f"SLIMRNN_MOST_{name.upper()}"] == getattr(program, f"MOST_{name.upper()}")
+
+
+def enumerators(name: str) -> list[str]:
+    (body,) = re.findall(r"enum " + name + r" \{([^}]*)\}", header())
+    return [word.strip().removeprefix("SLIMRNN_") for word in body.split(",") if word.strip()]
+
+
+def test_instructions_and_places_are_those_of_the_header() -> None:
+    assert enumerators("slimrnn_op") == [*program.OPS, "OPS"]
+    assert enumerators("slimrnn_place_kind") == [*program.PLACES, "PLACE_KINDS"]
 
 
 @needs_library

@@ -69,7 +69,7 @@ def core(layer: RecurrentLayer, x: Tensor, state: tuple[Tensor, ...], reverse: b
 def test_padding_reaches_nothing_in_the_core(cell: str, structure: str, reverse: bool) -> None:
     layer = on("native", build(cell, structure))
     state, phases = start(layer, BATCH), len(layer.transitions)
-    products = numbers(TIME * phases, BATCH, layer.cell.gates, layer.cell.hidden_size, complex=layer.cell.complex)
+    products = numbers(TIME * phases, BATCH, len(layer.cell.gates), layer.cell.hidden_size, complex=layer.cell.complex)
     for given in [products] + ([numbers(TIME, BATCH, INPUT)] if phases == 1 else []):
         clean = core(layer, padded(given, 0.0, phases), state, reverse)
         for value in FILLS:

@@ -19,8 +19,11 @@ from torch import Tensor
 import slimrnn
 from registry import needs_library, numbers
 from slimrnn import ops
+from slimrnn.cells import LSTMCell
 from slimrnn.ops import library, resolve_backend
-from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, native_library, structures
+from slimrnn.ops.library import CellStruct, ScanStruct, TensorStruct, TermStruct, native_library, structures
+from slimrnn.ops.programs import NativeCell
+from slimrnn.tracing import Around, find
 
 TIME, BATCH, SIZE, INPUT = 3, 2, 6, 2
 TERMS: list[tuple[str, list[tuple[int, ...]]]] = [
@@ -32,26 +35,31 @@ TERMS: list[tuple[str, list[tuple[int, ...]]]] = [
 BLOCK, DIAGONAL, LOW_RANK, KRONECKER = range(4)
 
 
+@cache
+def leaky_lstm() -> NativeCell:
+    found = find(LSTMCell(SIZE, peephole=True), Around(leaky=True))
+    assert not isinstance(found, str)
+    return found.native
+
+
 class Arguments:
     """A sound call of a leaky LSTM with peepholes, for a test to spoil."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []  # kept alive
         self.terms = (TermStruct * len(TERMS))(*(self.term(*term) for term in TERMS))
+        self.held = leaky_lstm().struct(SIZE)
+        self.cell = CellStruct.from_buffer_copy(self.held)
         width = {"state": (2, BATCH, SIZE), "own": (4, SIZE), "x": (TIME, BATCH, INPUT), "u": (4, SIZE, INPUT)}
         outs = {"out": (TIME, BATCH, SIZE), "gate_history": (TIME, BATCH, 4, SIZE), "last": (2, BATCH, SIZE)}
-        shapes = {**width, **outs, "bias": (4, SIZE), "state_history": outs["out"], "mask": (BATCH, SIZE)}
+        shapes = {**width, **outs, "bias": (4, SIZE), "state_history": (1, *outs["out"]), "mask": (BATCH, SIZE)}
         shapes |= {f"d_{name}": shapes[name] for name in ("out", "last", "state", "u", "bias", "own")}
         self.scan = ScanStruct(
             dtype=1,
-            cell=4,
-            gates=4,
-            states=2,
+            cell=ctypes.pointer(self.cell),
             threads=1,
             term_count=len(self.terms),
             phases=1,
-            leaky=1,
-            own_rows=4,
             time=TIME,
             batch=BATCH,
             width=SIZE,
@@ -81,6 +89,10 @@ def field(name: str, value: Any) -> Spoil:
     return lambda a: setattr(a.scan, name, value)
 
 
+def of_cell(name: str, value: Any) -> Spoil:
+    return lambda a: setattr(a.cell, name, value)
+
+
 def of_term(kind: int, name: str, value: Any) -> Spoil:
     return lambda a: setattr(a.terms[kind], name, value)
 
@@ -98,19 +110,24 @@ def shaped(kind: int, index: int, *shape: int) -> Spoil:
 
 
 BAD: dict[str, Spoil] = {
-    **{f"{name}={value}": field(name, value) for name, value in [("dtype", 2), ("dtype", -1), ("cell", 7)]},
-    **{f"{name}={value}": field(name, value) for name, value in [("cell", -1), ("cell", 0), ("gates", 3)]},
-    **{f"{name}={value}": field(name, value) for name, value in [("states", 1), ("time", 0), ("batch", -1)]},
-    **{f"{name}={value}": field(name, value) for name, value in [("width", 0), ("width", 5), ("is_complex", 1)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("dtype", 2), ("dtype", -1), ("time", 0)]},
+    **{f"{name}={value}": field(name, value) for name, value in [("batch", -1), ("width", 0), ("width", 5)]},
+    **{f"code={value}": of_cell("code", value) for value in (-2, 0, 1000)},  # none, and those of other cells
+    **{f"gates={value}": of_cell("gates", value) for value in (0, 3, 33)},
+    **{f"matrices={value}": of_cell("matrices", value) for value in (-1, 0, 3, 33)},
+    **{f"states={value}": of_cell("states", value) for value in (0, 1, 9)},
+    **{f"{name}={value}": of_cell(name, value) for name in ("own_rows", "slots") for value in (-1, 0, 1 << 11)},
+    **{f"{name}=-1": of_cell(name, -1) for name in ("kept", "spares", "row_sums", "product_count", "place_count")},
+    **{f"{name}={value}": of_cell(name, value) for name in ("constant_count", "register_count") for value in (-1, 65)},
+    **{f"no {name} of the cell": of_cell(name, None) for name in ("places", "constants")},
     **{f"{name}={value}": field(name, value) for name, value in [("term_count", 0), ("term_count", -1)]},
     **{f"{name}={value}": field(name, value) for name, value in [("phases", 0), ("phases", 3), ("phases", 2)]},
-    **{f"{name}={value}": field(name, value) for name, value in [("leaky", 2), ("leaky", 0), ("own_rows", 2)]},
-    **{f"no {name}": field(name, None) for name in ("terms", "state", "out", "own")},
+    **{f"no {name}": field(name, None) for name in ("cell", "terms", "state", "out", "own")},
     "too many terms": lambda a: (
         field("term_count", 400)(a),
         field("terms", (TermStruct * 400)(*a.terms[:1] * 400))(a),
     ),
-    "unknown structure": of_term(BLOCK, "structure", 9),
+    "unknown structure": of_term(BLOCK, "structure", 99),
     "negative structure": of_term(BLOCK, "structure", -1),
     "blocks of fewer gates": shaped(BLOCK, 0, 3, 2, 3, 3),
     "blocks of another size": shaped(BLOCK, 0, 4, 2, 2, 2),
@@ -135,7 +152,7 @@ BAD: dict[str, Spoil] = {
     **{f"no second data {kind}": of_tensor(kind, 1, "data", None) for kind in (LOW_RANK, KRONECKER)},
 }
 BAD_FORWARD = {
-    **{f"no {name}": field(name, None) for name in ("x", "last", "state_history")},
+    **{f"no {name}": field(name, None) for name in ("x", "last")},
     "I": field("input_size", 0),
 }
 BAD_BACKWARD = {
@@ -154,7 +171,7 @@ NULLS: dict[str, Callable[[Any], Any]] = {
     "backward": lambda lib: lib.slimrnn_backward(None),
     "open without a scan": lambda lib: lib.slimrnn_open(None, ctypes.byref(ctypes.c_void_p())),
     "open without a handle": lambda lib: lib.slimrnn_open(ctypes.byref(Arguments().scan), None),
-    "step": lambda lib: lib.slimrnn_step(None, 1, None, None, None, None, None, None),
+    "step": lambda lib: lib.slimrnn_step(None, 1, None, None, None, None),
     "instruction set": lambda lib: lib.slimrnn_use_isa(b""),
 }
 
@@ -223,12 +240,15 @@ def test_single_steps_refuse_what_is_missing() -> None:
     lib, arguments, handle = native_library(), Arguments(), ctypes.c_void_p()
     assert lib is not None
     assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
-    sound = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5)]
+    x, *states, out = (arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5))
+    pointers = ctypes.c_void_p * 2
+    sound: list[Any] = [x, pointers(*states[:2]), pointers(*states[2:]), out]
     assert lib.slimrnn_step(handle, BATCH, *sound) == 0
     assert lib.slimrnn_step(handle, 0, *sound) == 0
     assert lib.slimrnn_step(handle, -1, *sound) == 1
     for k in range(len(sound)):
         assert lib.slimrnn_step(handle, BATCH, *sound[:k], None, *sound[k + 1 :]) == 1
+    assert lib.slimrnn_step(handle, BATCH, x, pointers(states[0], None), *sound[2:]) == 1
     lib.slimrnn_close(handle)
     lib.slimrnn_close(None)
 
@@ -252,7 +272,7 @@ def reload(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
     def forget() -> None:
         answers: list[Any] = [library.native_library, library.missing_reason, library._load, ops._tell_once]
-        for cached in [*answers, library.structures]:
+        for cached in [*answers, library.structures, library.cell_codes]:
             cached.cache_clear()
 
     yield forget

@@ -52,9 +52,8 @@ def test_history_is_gates_and_states(cell: str) -> None:
     layer = on("native", build(cell, "low-rank"))
     width = SIZE * (2 if layer.cell.complex else 1)
     growth = saved(layer, 30) - saved(layer, 10)
-    given = layer.leak is not None and layer.cell.states == 1  # what the cell gave, before it leaked
-    phases = len(layer.transitions)
-    history = width * phases * (layer.cell.gates + layer.cell.states + given)
+    (step, *_), phases = layer.traced_steps() or [], len(layer.transitions)
+    history = width * phases * ((step.native.slots if step.native.kept else 0) + layer.cell.states)
     assert growth <= 20 * 3 * (
         history + (INPUT + 1 if phases > 1 else 0)
     )  # torch takes the input product, and the bias
@@ -86,7 +85,8 @@ def test_without_gradients_nothing_is_kept(cell: str, monkeypatch: pytest.Monkey
     assert kept == [[0, 0], [0, 0]]
     assert layer(x.requires_grad_(), state)[0].requires_grad
     assert len(kept) == 3
-    assert layer.cell.gates == 1 or sum(kept[2]) > 0  # simple cells need nothing but their output
+    (step, *_) = layer.traced_steps() or []
+    assert (sum(kept[2]) > 0) == (step.native.kept > 0 or layer.cell.states > 1)
 
 
 def memory(field: str) -> int:

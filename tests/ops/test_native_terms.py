@@ -13,7 +13,8 @@ from registry import STRUCTURES, fits, needs_library, numbers
 from slimrnn import BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Structure
 from slimrnn._fields import real_view
 from slimrnn.ops.calls import DTYPES, FilledTerms
-from slimrnn.ops.library import ScanStruct, check, native_library
+from slimrnn.ops.library import CellStruct, ScanStruct, check, native_library
+from slimrnn.ops.programs import CellProgram, NativeCell
 from slimrnn.ops.terms import Plan, Term
 from slimrnn.structures.base import StructuredMap
 
@@ -29,6 +30,7 @@ SHAPES: dict[str, tuple[int, Structure]] = {
     "wide-diagonal": (37, Diagonal()),
     "kronecker-2s": (64, Kronecker([2] * 6)),
 }
+CELL = CellProgram(1, 1, 1, 0, 1, 0, 0, 0, 0)  # which nobody asks for anything
 CASES = [(name, field) for name in SHAPES for field in (False, True) if fits(SHAPES[name][1], field)]
 
 
@@ -39,7 +41,7 @@ def build(name: str, pairs: bool) -> StructuredMap:
 
 
 def filled(term: Term, pairs: bool, gradients: list[Tensor]) -> FilledTerms:
-    return FilledTerms(Plan("tanh", pairs, ((term.structure, len(term.tensors)),)), term.tensors, gradients)
+    return FilledTerms(Plan(NativeCell(CELL), pairs, ((term.structure, len(term.tensors)),)), term.tensors, gradients)
 
 
 def call(term: Term, gates: int, size: int, pairs: bool, way: int, span: range, x: Tensor, y: Tensor) -> list[Tensor]:
@@ -49,9 +51,8 @@ def call(term: Term, gates: int, size: int, pairs: bool, way: int, span: range, 
     held, library = filled(Term(term.structure, tuple(tensors)), pairs, sums), native_library()
     assert library is not None
     width = size * (1 + pairs)
-    scan = ScanStruct(
-        dtype=DTYPES[x.dtype], is_complex=pairs, gates=gates, width=width, term_count=1, terms=held.structs
-    )
+    cell = ctypes.pointer(CellStruct(matrices=gates))
+    scan = ScanStruct(dtype=DTYPES[x.dtype], is_complex=pairs, cell=cell, width=width, term_count=1, terms=held.structs)
     arguments = (way, len(x), span.start, span.stop, x.data_ptr(), y.data_ptr())
     check(library.slimrnn_product(ctypes.byref(scan), *arguments))
     return sums
@@ -109,7 +110,8 @@ def test_bad_ranges_are_refused() -> None:
     assert library is not None
     (term,) = built.terms(built.prepare()) or []
     held, x = filled(term, False, []), numbers(4, 48)
-    scan = ScanStruct(dtype=1, gates=4, width=12, term_count=1, terms=held.structs)
+    cell = ctypes.pointer(CellStruct(matrices=4))
+    scan = ScanStruct(dtype=1, cell=cell, width=12, term_count=1, terms=held.structs)
     for first, last in ((-1, 2), (2, 2), (3, 2), (0, 5)):
         status = library.slimrnn_product(ctypes.byref(scan), PRODUCT, 1, first, last, x.data_ptr(), x.data_ptr())
         assert status == 1

@@ -132,8 +132,8 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
         for phase, transition in enumerate(layer.transitions):
             tensors = tuple(weights[phase * count : (phase + 1) * count])
             turn.append(transition.replayed(steps[phase].trace, tensors, None if own is None else own[phase], mask))
-        steps = range(first_step, first_step + len(x))
-        numbers = iter(enumerate(reversed(steps) if reverse else steps))
+        all_steps = range(first_step, first_step + len(x))
+        numbers = iter(enumerate(reversed(all_steps) if reverse else all_steps))
 
         def advance(wx: Tensor, before: State) -> State:
             k, number = next(numbers)

@@ -266,8 +266,8 @@ class RecurrentLayer(nn.Module):
         numbers = iter(steps)
 
         def noise(number: int, like: Tensor) -> Callable[[int], Tensor] | None:
-            seed, size, dtype = drawn.seed, like.shape, like.real.dtype if like.is_complex() else like.dtype
-            return None if seed is None else lambda stream: uniform(seed, stream, number, size[0], size[1], dtype)
+            seed = drawn.seed
+            return None if seed is None else lambda stream: uniform(seed, stream, number, like)
 
         def advance(wx_BGH: Tensor, state: State) -> State:
             first = 0 if drawn.seed is None else next(numbers) * len(transitions)

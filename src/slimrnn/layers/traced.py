@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import torch
@@ -38,4 +39,4 @@ def _steps_of(number: int) -> list[Traced] | None:
     return steps if len({step.native.text for step in steps}) == 1 else None
 
 
-steps_of: Any = torch.compiler.assume_constant_result(_steps_of)  # type: ignore[no-untyped-call]
+steps_of: Callable[[int], list[Traced] | None] = torch.compiler.assume_constant_result(_steps_of)

@@ -10,8 +10,9 @@ from torch import Tensor
 MASK = 0xFFFFFFFF
 
 
-def uniform(seed: Tensor, stream: int, step: int, rows: int, units: int, dtype: torch.dtype) -> Tensor:
-    """(rows, units) numbers in [0, 1) of 24 bits; the seed is one int64."""
+def uniform(seed: Tensor, stream: int, step: int, like: Tensor) -> Tensor:
+    """Numbers in [0, 1) of 24 bits, as many as of a state `like` (B, H); the seed is one int64."""
+    rows, units = like.shape
     key = _mixed(seed & MASK)
     key = _mixed(key ^ (seed >> 32 & MASK))
     key = _mixed(key ^ stream)
@@ -19,7 +20,7 @@ def uniform(seed: Tensor, stream: int, step: int, rows: int, units: int, dtype: 
     key_B1 = _mixed(key ^ torch.arange(rows, device=seed.device)).unsqueeze(-1)
     unit_H = torch.arange(units, device=seed.device) * 0x9E3779B9
     bits = _mixed((key_B1 + unit_H) & MASK) >> 8
-    return bits.to(dtype) * 2.0**-24
+    return bits.to(like.dtype.to_real()) * 2.0**-24
 
 
 def _mixed(x: Tensor) -> Tensor:

@@ -197,8 +197,9 @@ def _differentiate_again(
         if inputs.u is None and definition.products is not None:
             inputs = inputs._replace(x=pairs_flat(definition.products()))
         # As views of their own: one may have come of another, and what goes back from here is each one's direct share.
-        flat: list[Any] = [None if t is None else t.view_as(t) for t in (*inputs[:SINGLE], *inputs.weights)]
-        out, last = definition.replay(with_tensors(flat, *inputs[SINGLE + 1 :]))
+        tensors: Any = (*inputs[:SINGLE], *inputs.weights)
+        flat: list[Any] = [None if t is None else t.view_as(t) for t in tensors]
+        out, last = definition.replay(with_tensors(flat, inputs.plan, inputs.reverse, inputs.first_step))
     wanted = [t for t in flat if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))
     return tuple(next(found) if t is not None and t.requires_grad else None for t in flat)

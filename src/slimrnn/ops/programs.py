@@ -76,12 +76,12 @@ def decoded(text: str) -> NativeCell:
 
 def filled(program: CellProgram, code: int, width: int) -> CellStruct:
     """The struct, with the arrays that its pointers need alive in `held`."""
-    places = (PlaceStruct * len(program.places))(*program.places)
+    places = (PlaceStruct * len(program.places))(*(PlaceStruct(*place) for place in program.places))
     numbers = [1.0 / width if value is None else value for value in program.constants]
     constants = (ctypes.c_double * len(numbers))(*numbers)
     programs = []
     for instructions in (program.forward, program.backward):
-        lines = (InstructionStruct * len(instructions))(*instructions)
+        lines = (InstructionStruct * len(instructions))(*(InstructionStruct(*i) for i in instructions))
         programs.append(ProgramStruct(lines, len(instructions)))
     struct = CellStruct(
         code=code,

@@ -3,6 +3,7 @@ the same speed; LayerNorm cells do too, since their C++ would take as long to co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from slimrnn.cells import (
@@ -25,7 +26,7 @@ from slimrnn.tracing.cpp import header
 from slimrnn.tracing.program import lowered
 from slimrnn.tracing.trace import trace
 
-BUILT_IN: dict[str, partial[Cell]] = {
+BUILT_IN: dict[str, Callable[[int], Cell]] = {
     "h = tanh(U x + W h + b)": partial(ElmanCell, nonlinearity="tanh"),
     "h = relu(U x + W h + b)": partial(ElmanCell, nonlinearity="relu"),
     "h = U x + W h + b": partial(ElmanCell, nonlinearity="identity"),

@@ -19,7 +19,7 @@ class Place(NamedTuple):
     """Memory of a step, as `slimrnn_place` describes it."""
 
     kind: str
-    index: int
+    index: int  # type: ignore[assignment]  # the ABI's word; nobody looks for a value in a place
     part: int = 0
     parts: int = 1
 

@@ -63,12 +63,12 @@ def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 -
 
 def explain_once(cell: Cell, reason: str) -> None:
     """Say why a cell runs in plain torch, once for each class and reason."""
-    _explain(type(cell), reason)
+    _explain(type(cell).__name__, reason)
 
 
 @cache
-def _explain(kind: type[Cell], reason: str) -> None:
-    warnings.warn(f"{kind.__name__} runs in plain torch, many times slower: its step {reason}", stacklevel=2)
+def _explain(cell: str, reason: str) -> None:
+    warnings.warn(f"{cell} runs in plain torch, many times slower: its step {reason}", RuntimeWarning, stacklevel=2)
 
 
 def _look(cell: Cell, around: Around) -> Traced | str:

@@ -44,7 +44,7 @@ class StandIn:
             raise Untraceable(f"reads .{name} of a traced value{line_of_step()}")
         return lambda *args, **kwargs: call(name, self, *args, **kwargs)
 
-    def __getitem__(self, index: Any) -> StandIn:
+    def __getitem__(self, index: Any) -> Any:
         return call("getitem", self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -56,7 +56,7 @@ class StandIn:
     def __float__(self) -> float:
         raise Untraceable(f"takes a number out of a tensor{line_of_step()}")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __iter__(self) -> Any:
         raise Untraceable(f"iterates over a tensor (use unbind(-2)){line_of_step()}")

@@ -97,7 +97,7 @@ def _full(n: Node) -> Node:
 
 def stood_in(module: Any, own: Callable[[str, int | None], Node], prefix: str = "") -> Any:
     """A shallow copy of a module in which stand-ins take the places of all tensors."""
-    copy = object.__new__(parametrize.type_before_parametrizations(module))
+    copy: Any = object.__new__(parametrize.type_before_parametrizations(module))
     copy.__dict__ = {name: value for name, value in module.__dict__.items() if not isinstance(value, Tensor)}
     plain = {name: value for name, value in module.__dict__.items() if isinstance(value, Tensor)}
     computed = {name: getattr(module, name) for name in getattr(module, "parametrizations", ())}
@@ -219,7 +219,7 @@ def step_of(trace: Trace, hidden: int) -> Callable[[Tensor, Matvec, State, Tenso
                 values[n] = own_RH[n.attr]
             elif n.op == "noise":
                 assert noise.seed is not None
-                values[n] = uniform(noise.seed, n.attr, noise.number, *state[0].shape, state[0].dtype)
+                values[n] = uniform(noise.seed, n.attr, noise.number, state[0])
             elif n.op == "product":
                 base, x = n.args
                 first, last = min(wanted[x]), max(wanted[x]) + 1

@@ -41,7 +41,7 @@ def written_out(core: RecurrentLayer, x_TI: Array, start: list[Array]) -> tuple[
     for x in x_TI:
         now = (h[-core.delay], c[-core.delay])
         for number, (cell, inner) in enumerate(core.transitions):
-            b = array(cell.input_bias(), cell.gates, HIDDEN)
+            b = array(cell.input_bias(), len(cell.gates), HIDDEN)
             z = b + U @ x if number == 0 else b
             z = z + V @ h[-(core.skip or 1)] if V is not None and number == 0 else z
             before = now[0]
@@ -55,12 +55,12 @@ def written_out(core: RecurrentLayer, x_TI: Array, start: list[Array]) -> tuple[
 
 
 def one_step(cell: Any, z: Array, W: Array, h: Array, c: Array) -> tuple[dict[str, Array], tuple[Array, Array]]:
-    if cell.gates == 3:
+    if len(cell.gates) == 3:
         r, u = sigmoid(z[0] + W[0] @ h), sigmoid(z[1] + W[1] @ h)
         inner = W[2] @ (r * h) if cell.reset == "before" else r * (W[2] @ h + array(cell.recurrent_bias, HIDDEN))
         n = np.tanh(z[2] + inner)
         return {"reset": r, "update": u, "candidate": n}, ((1 - u) * n + u * h, c)
-    if cell.gates == 4:
+    if len(cell.gates) == 4:
         p = array(cell.peephole, 3, HIDDEN)
         i, f = sigmoid(z[0] + W[0] @ h + p[0] * c), sigmoid(z[1] + W[1] @ h + p[1] * c)
         g = np.tanh(z[2] + W[2] @ h)

@@ -15,7 +15,7 @@ from slimrnn.analysis.model.trajectory import Trajectory
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.cells.elman import modrelu
-from slimrnn.layers.transition import leaked
+from slimrnn.cells.leaky import leaked
 
 
 class Signal(NamedTuple):
