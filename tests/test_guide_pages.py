@@ -65,7 +65,7 @@ def test_the_command_line_takes_what_the_page_has_in_a_module(
 
 def test_gates_of_a_cell_of_your_own_are_not_guessed() -> None:
     class Averaging(Cell):
-        gates = 1
+        gates = ("h",)
 
         def __init__(self, hidden_size: int, bias: bool, **kind: Any) -> None:
             super().__init__(hidden_size)

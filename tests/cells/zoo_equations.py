@@ -17,11 +17,11 @@ States = tuple[Array, ...]
 
 
 def sigma(z: Array) -> Array:
-    return 1 / (1 + np.exp(-z))
+    return np.asarray(1 / (1 + np.exp(-z)))
 
 
 def norm(v: Array) -> Array:
-    return (v - v.mean()) / np.sqrt(v.var() + 1e-5)
+    return np.asarray((v - v.mean()) / np.sqrt(v.var() + 1e-5))
 
 
 def mgu(w: Array, u: Array, p: Any, x: Array, h: Array) -> States:

@@ -39,7 +39,7 @@ class IndRNN(RNN):
 
 
 class UnICORNN(CellLayer):
-    __doc__ = UnICORNNCell.__doc__
+    __doc__ = UnICORNNCell.__doc__ or ""
 
     cell_type = UnICORNNCell
     defaults: ClassVar[dict[str, Any]] = {"structure": Diagonal()}

@@ -193,9 +193,12 @@ def _softplus(graph: Graph, x: Node, beta: Any = 1.0, threshold: Any = 20.0) -> 
 
 
 def _reduced(mean: bool) -> Callable[..., StandIn]:
-    """Sums and means over the units of a row."""
+    """Sums and means over the units of a row; also sums over the gates."""
 
     def reduce(x: StandIn, dim: Any = None, keepdim: bool = False) -> StandIn:
+        if dim in (-2, (-2,), [-2]) and x.stacked and not keepdim and not mean:
+            first, *others = x.nodes
+            return StandIn([sum(others, first)])
         if dim not in (-1, (-1,), [-1]) or not keepdim:
             raise ValueError("sums and means are over the units of a row: (-1, keepdim=True)")
         if any(n.is_complex or n.kind != "f" for n in x.nodes):

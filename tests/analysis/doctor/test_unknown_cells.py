@@ -19,13 +19,13 @@ from slimrnn.layers import RecurrentStack
 class MinimalCell(Cell):
     """f = σ(U_f x + W_f h);  h ← (1 − f) ⊙ h + f ⊙ tanh(U_n x + W_n (f ⊙ h)): docs/extending.md's."""
 
-    gates = 2
+    gates = ("f", "n")
 
     def __init__(self, hidden_size: int, bias: bool = True, **options: Any) -> None:
         super().__init__(hidden_size)
         self.register_parameter("bias", self._zeros(2, **options))
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         h = state[0]
         x_f, x_n = wx_BGH.unbind(-2)
         f = torch.sigmoid(x_f + matvec(h, slice(0, 1)).squeeze(-2))
@@ -38,7 +38,7 @@ class ThreeStates(MinimalCell):
 
     states = 3
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         (h,) = super().step(wx_BGH, matvec, state)
         return h + 0.1 * state[2], 0.5 * (state[1] + h), 0.9 * state[2] + 0.1 * h
 
@@ -46,7 +46,7 @@ class ThreeStates(MinimalCell):
 class OtherGRU(GRUCell):
     """No GRU any more."""
 
-    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         return (torch.tanh((wx_BGH + matvec(state[0])).sum(-2)),)
 
 
@@ -60,7 +60,7 @@ def diagnosed(cell: type[Cell], steps: int = 360) -> Diagnosis:
 def test_measures_what_does_not_depend_on_the_cell(cell: type[Cell]) -> None:
     diagnosis = diagnosed(cell)
     (layer,) = diagnosis.layers
-    assert [one.gate for one in layer.spectra] == [f"gate {number}" for number in range(cell.gates)]
+    assert [one.gate for one in layer.spectra] == list(cell.gates)
     for measured in (layer.reach, layer.input_reach, layer.convergence, layer.capacity):
         assert measured is not None
     assert layer.memory_range is not None

@@ -22,7 +22,6 @@ from slimrnn.layers.inputs import check_lengths, check_state
 from slimrnn.layers.stack import States
 from slimrnn.structures.base import Prepared, StructuredMap
 
-GATES = {"rnn": ("h",), "gru": ("r", "u", "n"), "lstm": ("i", "f", "g", "o")}  # in torch's order; u is torch's z
 KNOWN: dict[str, type[Cell]] = {"rnn": ElmanCell, "gru": GRUCell, "lstm": LSTMCell}
 Module = TypeVar("Module", bound=nn.Module)
 
