@@ -11,7 +11,7 @@ from slimrnn._interrupts import take_over
 
 take_over()
 
-from slimrnn.cells import Cell, Leaky
+from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -63,6 +63,7 @@ __all__ = [
     "AntisymmetricRNN",
     "BlockDiagonal",
     "Cell",
+    "Chrono",
     "CoRNN",
     "ContextSwitching",
     "Deep",
@@ -86,6 +87,7 @@ __all__ = [
     "Structure",
     "Sum",
     "UnICORNN",
+    "UniformGate",
     "UnitaryProduct",
     "hidden_size_for",
     "layer_of",
