@@ -81,7 +81,7 @@ def test_options_of_the_layer_work_with_a_cell_of_ones_own() -> None:
 
 def test_options_reach_the_cell_and_what_it_extends() -> None:
     assert build(TwoRatesCell, rate=0.7).cell.rate == 0.7
-    cell = build(ThreeRatesCell, rate=0.7, third=0.1).cell
+    cell: Any = build(ThreeRatesCell, rate=0.7, third=0.1).cell
     assert (cell.rate, cell.third) == (0.7, 0.1)
     assert Recurrent(ElmanCell, 2, 4, nonlinearity="modrelu").cell.complex
 

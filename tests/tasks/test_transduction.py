@@ -243,7 +243,7 @@ def test_the_default_settings_are_complete(task: TransductionTask) -> None:
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 def test_any_net_may_be_used(cell: str, bidirectional: bool) -> None:
     task = DatesTask()
-    model = task.model(ModelConfig(cell, 8, layers=2, bidirectional=bidirectional))  # type: ignore[arg-type]
+    model = task.model(ModelConfig(cell, 8, layers=2, bidirectional=bidirectional))
     batch = task.samples("train", 0).fetch(np.arange(3))
     task.run(model, batch)[0].scores["loss"].total.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())

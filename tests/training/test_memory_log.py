@@ -90,7 +90,7 @@ def test_every_so_many_updates_reach_and_radii_are_logged() -> None:
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning")
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_training_is_the_same_to_the_bit(cell: str) -> None:
-    model = ModelConfig(cell=cell, hidden=5, layers=2, dropout=0.5)  # type: ignore[arg-type]
+    model = ModelConfig(cell=cell, hidden=5, layers=2, dropout=0.5)
     (plain, _), (watched, _) = fit([], model), fit([MemoryLog(every=1)], model)
     expected, found = plain.state_dict(), watched.state_dict()
     assert all(torch.equal(expected[name], found[name]) for name in expected)

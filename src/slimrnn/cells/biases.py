@@ -24,7 +24,8 @@ class DrawnBias:
 class Chrono(DrawnBias):
     """b = log T with T uniform between 1 and longest − 1: units that remember for 1 to `longest` steps.
 
-    Tallec & Ollivier 2018, "Can recurrent neural networks warp time?": chrono initialization, with −b for the input gate of an LSTM."""
+    Tallec & Ollivier 2018, "Can recurrent neural networks warp time?": chrono initialization, with −b for the input
+    gate of an LSTM."""
 
     longest: float
 
@@ -74,7 +75,7 @@ def oppose(bias_GH: Tensor | None, start: GateBias, keeping: int, writing: int) 
 
 def gate_bias(name: str, given: GateBias, units: int, bias: bool = True) -> Tensor:
     """(H) in double precision: a number for all units, (first, last) evenly spaced from the first unit to the last, or
-    one number for each, or `Chrono` or `UniformGate`; `bias` says whether the cell has any, or only zeros are allowed."""
+    one number for each, or drawn; `bias` says whether the cell has any, or only zeros are allowed."""
     if isinstance(given, DrawnBias):
         if not bias:
             raise ValueError(f"expected bias=True with {name}={given}, got bias=False")

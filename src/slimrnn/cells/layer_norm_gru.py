@@ -17,8 +17,8 @@ class LayerNormGRUCell(Cell):
     n = tanh(α_x ⊙ N(U_n x_t) + b_n + r ⊙ (α_h ⊙ N(W_n h_{t−1}) + b'));   h_t = (1 − u) ⊙ n + u ⊙ h_{t−1}.
 
     Ba, Kiros & Hinton 2016, "Layer normalization", supplementary material. Mean and variance are over the units of each
-    gate; u near one keeps the state, as in `GRU` (the paper's is 1 − u). Gains start at one, biases at zero; `update_bias` is the
-    initial bias of u."""
+    gate; u near one keeps the state, as in `GRU` (the paper's is 1 − u). Gains start at one, biases at zero;
+    `update_bias` is the initial bias of u."""
 
     gates = ("r", "u", "n")
     recurrent_bias: Tensor | None

@@ -16,7 +16,8 @@ class MinLSTMCell(Cell):
 
     Feng, Tung, Ahmed, Bengio & Hajimirsadeghi 2024, "Were RNNs all we needed?", section 3.2, with the normalised gates
     f / (f + i) and i / (f + i). No recurrent matrices: units see each other through the input matrices of the next
-    layer, so it wants several. `forget_bias` is the initial bias of f, positive to carry the state. Biases start at zero."""
+    layer, so it wants several. `forget_bias` is the initial bias of f, positive to carry the state. Biases start at
+    zero."""
 
     gates = ("f", "i", "n")
     matrices = 0

@@ -39,7 +39,7 @@ class IndRNN(RNN):
 
 
 class UnICORNN(CellLayer):
-    __doc__ = UnICORNNCell.__doc__
+    __doc__ = f"{UnICORNNCell.__doc__}"
 
     cell_type = UnICORNNCell
     defaults: ClassVar[dict[str, Any]] = {"structure": Diagonal()}
