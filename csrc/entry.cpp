@@ -1,4 +1,5 @@
 // The C interface: checks, the choice of an instruction set, and one slice of the batch per thread.
+#include "cells/sound.h"
 #include "kernels.h"
 #include "threads.h"
 
@@ -6,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <system_error>
 #include <vector>
@@ -65,42 +67,43 @@ void prefer_large_pages(void *memory, int64_t bytes) {
 void prefer_large_pages(const slimrnn_scan &s, bool forward) {
     const int64_t row = s.time * s.batch * s.width * (s.dtype == SLIMRNN_F64 ? 8 : 4);
     if (!forward) {
-        prefer_large_pages(s.d_wx, row * s.gates);
+        prefer_large_pages(s.d_wx, row * s.cell->gates);
         return;
     }
     prefer_large_pages(s.out, row);
-    prefer_large_pages(s.gate_history, row * s.gates);
-    prefer_large_pages(s.state_history, row);
+    prefer_large_pages(s.gate_history, row * s.cell->slots);
+    prefer_large_pages(s.state_history, row * (s.cell->states - 1));
 }
 
-// The rows of the cell, which only modReLU must have, and the leak's.
-bool own_is_sound(const slimrnn_scan &s) {
-    static const int rows[] = {0, 0, 0, 1, 3, 1, 0};
-    const int of_cell = s.own_rows - s.leaky;
-    if (s.leaky < 0 || s.leaky > 1 || of_cell < 0 || !s.own != !s.own_rows) return false;
-    return of_cell == rows[s.cell] || (of_cell == 0 && s.cell != SLIMRNN_MODRELU);
+// C++ of this build is trusted with the sizes that it was made for; a program is not.
+bool runs(const slimrnn_cell &cell, const Kernels *k, bool forward) {
+    if (!slimrnn::cell_is_sound(cell) || cell.code < -1) return false;
+    if (cell.code >= 0) return k->code_fits(cell);
+    return slimrnn::program_is_sound(cell, forward ? cell.forward : cell.backward, !forward);
+}
+bool terms_are_sound(const slimrnn_scan &s, const Kernels *k, bool forward) {
+    if (s.phases < 1 || s.phases > SLIMRNN_MOST_PHASES || (s.phases > 1 && s.u)) return false;
+    if (s.cell->matrices == 0) return s.term_count == 0;
+    return s.term_count >= 1 && s.term_count % s.phases == 0 && s.term_count / s.phases <= SLIMRNN_MOST_TERMS &&
+           s.terms && k->terms_are_sound(&s, !forward);
 }
 bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
-    static const int gates[] = {1, 1, 1, 1, 4, 3, 3};
-    if (!s || s->dtype < 0 || s->dtype > 1 || s->cell < 0 || s->cell > SLIMRNN_GRU_BEFORE || s->time < 1 ||
-        s->batch < 0 || s->width < 1 || s->gates != gates[s->cell] || s->states != (s->cell == SLIMRNN_LSTM ? 2 : 1) ||
-        !s->state || !s->out || !own_is_sound(*s) || (s->phases > 1 && s->u))
+    if (!s || !s->cell || s->dtype < 0 || s->dtype > 1 || s->time < 1 || s->batch < 0 || s->width < 1 || !s->state ||
+        !s->out || (s->is_complex && s->width % 2))
         return false;
-    if (s->is_complex && ((s->cell != SLIMRNN_IDENTITY && s->cell != SLIMRNN_MODRELU) || s->width % 2)) return false;
-    if (s->phases < 1 || s->phases > SLIMRNN_MOST_PHASES || s->term_count < 1 || s->term_count % s->phases ||
-        s->term_count / s->phases > SLIMRNN_MOST_TERMS || !s->terms || !k->terms_are_sound(s, !forward))
-        return false;
-    if (s->gate_history && s->states == 2 && !s->state_history) return false;
+    const slimrnn_cell &cell = *s->cell;
+    if (!runs(cell, k, forward) || !terms_are_sound(*s, k, forward) || !s->own != !cell.own_rows) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
-    return (s->gate_history || s->cell < SLIMRNN_LSTM) && (!s->leaky || s->state_history) && (!s->own || s->d_own) &&
-           (!s->u || (s->d_u && s->x)) && (!s->bias || s->d_bias) && s->d_out && s->d_last && s->d_state;
+    return (s->gate_history || cell.kept == 0) && (s->state_history || cell.states == 1) && (!s->own || s->d_own) &&
+           (!s->u || (s->d_u && s->x && s->input_size >= 1)) && (!s->bias || s->d_bias) && s->d_out && s->d_last &&
+           s->d_state;
 }
 
 int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     if (s->u)
         if (int status = k->pack_input(packed, s)) return status;
     return share(s->batch, s->threads,
-                 [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows); });
+                 [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows, nullptr); });
 }
 int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     const size_t size = size_t(k->sums_size(s, packed)) * (s->dtype == SLIMRNN_F64 ? 8 : 4);
@@ -132,10 +135,28 @@ int run(const slimrnn_scan *s, bool forward) {
     return status;
 }
 
+// With copies of all that describes the cell: the caller's may be gone when a step is taken.
 struct Steps {
     slimrnn_scan scan;
-    const Kernels *kernels;
-    void *packed;
+    slimrnn_cell cell;
+    std::vector<slimrnn_place> places;
+    std::vector<double> constants;
+    std::vector<slimrnn_instruction> code;
+    const Kernels *kernels = nullptr;
+    void *packed = nullptr;
+
+    explicit Steps(const slimrnn_scan &s)
+        : scan(s), cell(*s.cell), places(cell.places, cell.places + cell.place_count),
+          constants(cell.constants, cell.constants + cell.constant_count) {
+        if (cell.code < 0) code.assign(cell.forward.code, cell.forward.code + cell.forward.count);
+        cell.places = places.data(), cell.constants = constants.data();
+        cell.forward = {code.data(), int32_t(code.size())}, cell.backward = {nullptr, 0};
+        scan.cell = &cell;
+    }
+    Steps(const Steps &) = delete;
+    ~Steps() {
+        if (kernels) kernels->release(packed);
+    }
 };
 
 int open(slimrnn_scan s, void **handle) {
@@ -145,14 +166,14 @@ int open(slimrnn_scan s, void **handle) {
     s.x = s.state = s.out = s.last = &some;  // only looked at, not into
     const Kernels *k = kernels();
     if (!is_sound(&s, k, true)) return SLIMRNN_BAD_ARGUMENT;
+    auto made = std::make_unique<Steps>(s);
     int status;
-    void *packed = k->pack(&s, false, &status);
-    if (!packed) return status;
-    if (s.u) status = k->pack_input(packed, &s);
-    Steps *made = status ? nullptr : new (std::nothrow) Steps{s, k, packed};
-    if (!made) k->release(packed);
-    *handle = made;
-    return status ? status : made ? SLIMRNN_OK : SLIMRNN_NO_MEMORY;
+    made->packed = k->pack(&made->scan, false, &status);
+    if (!made->packed) return status;
+    made->kernels = k;
+    if (s.u) status = k->pack_input(made->packed, &made->scan);
+    if (status == SLIMRNN_OK) *handle = made.release();
+    return status;
 }
 
 // No exception may leave through the C interface.
@@ -176,7 +197,15 @@ int32_t slimrnn_abi(void) { return SLIMRNN_ABI; }
 
 const char *slimrnn_structure(int32_t index) { return kernels()->structure_name(index); }
 
-void slimrnn_limits(int32_t *terms, int32_t *phases) { *terms = SLIMRNN_MOST_TERMS, *phases = SLIMRNN_MOST_PHASES; }
+int32_t slimrnn_limits(int32_t *limits, int32_t room) {
+    static const int32_t all[] = {SLIMRNN_MOST_TERMS,  SLIMRNN_MOST_PHASES,   SLIMRNN_MOST_DIMS,     SLIMRNN_MOST_GATES,
+                                  SLIMRNN_MOST_STATES, SLIMRNN_MOST_PRODUCTS, SLIMRNN_MOST_REGISTERS};
+    const int32_t count = sizeof all / sizeof all[0];
+    for (int32_t i = 0; limits && i < count && i < room; i++) limits[i] = all[i];
+    return count;
+}
+
+const char *slimrnn_cell_code(int32_t index) { return kernels()->cell_code(index); }
 
 const char *slimrnn_isa(int32_t index) {
     return index >= 0 && size_t(index) < all().size() ? all()[size_t(index)]->name : nullptr;
@@ -205,12 +234,12 @@ int32_t slimrnn_backward(const slimrnn_scan *scan) {
 
 int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int32_t first, int32_t last, void *x,
                         void *y) {
-    if (!scan || scan->dtype < 0 || scan->dtype > 1 || scan->gates < 1 || scan->width < 1 || !scan->terms ||
-        scan->term_count != 1 || way < SLIMRNN_PRODUCT || way > SLIMRNN_GRADIENT || rows < 0 || first < 0 ||
-        first >= last || last > scan->gates || !x || !y)
+    if (!scan || !scan->cell || scan->dtype < 0 || scan->dtype > 1 || scan->width < 1 || !scan->terms ||
+        scan->term_count != 1 || way < SLIMRNN_WAY_PRODUCT || way > SLIMRNN_WAY_GRADIENT || rows < 0 || first < 0 ||
+        first >= last || last > scan->cell->matrices || scan->cell->matrices > SLIMRNN_MOST_GATES || !x || !y)
         return SLIMRNN_BAD_ARGUMENT;
     const Kernels *k = kernels();
-    if (!k->terms_are_sound(scan, way == SLIMRNN_GRADIENT)) return SLIMRNN_BAD_ARGUMENT;
+    if (!k->terms_are_sound(scan, way == SLIMRNN_WAY_GRADIENT)) return SLIMRNN_BAD_ARGUMENT;
     return guarded([&] { return k->product(scan, way, rows, first, last, x, y); });
 }
 
@@ -223,37 +252,20 @@ uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t
     return kernels()->checksum(data, bytes, count);
 }
 
-void slimrnn_close(void *handle) {
-    Steps *steps = static_cast<Steps *>(handle);
-    if (!steps) return;
-    steps->kernels->release(steps->packed);
-    delete steps;
-}
+void slimrnn_close(void *handle) { delete static_cast<Steps *>(handle); }
 
-int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *h, const void *c, void *h_after,
-                     void *c_after, void *out) {
+int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *const *before, void *const *after,
+                     void *out) {
     const Steps *steps = static_cast<const Steps *>(handle);
-    if (!steps || batch < 0 || !x || !h || !h_after || !out) return SLIMRNN_BAD_ARGUMENT;
+    if (!steps || batch < 0 || !x || !before || !after || !out) return SLIMRNN_BAD_ARGUMENT;
+    for (int i = 0; i < steps->cell.states; i++)
+        if (!before[i] || !after[i]) return SLIMRNN_BAD_ARGUMENT;
     if (batch == 0) return SLIMRNN_OK;
     slimrnn_scan s = steps->scan;
-    if (s.states == 2 && (!c || !c_after)) return SLIMRNN_BAD_ARGUMENT;
-    const size_t bytes = size_t(batch * s.width) * (s.dtype == SLIMRNN_F64 ? 8 : 4);
-    char *both = s.states == 2 ? static_cast<char *>(malloc(4 * bytes)) : nullptr;  // before and after, h and c each
-    if (s.states == 2 && !both) return SLIMRNN_NO_MEMORY;
     s.batch = batch;
     s.x = x, s.out = out;
-    s.state = h, s.last = h_after;
-    if (both) {
-        memcpy(both, h, bytes);
-        memcpy(both + bytes, c, bytes);
-        s.state = both, s.last = both + 2 * bytes;
-    }
-    const int status = guarded([&] { return steps->kernels->forward(&s, steps->packed, 0, batch); });
-    if (both) {
-        memcpy(h_after, both + 2 * bytes, bytes);
-        memcpy(c_after, both + 3 * bytes, bytes);
-        free(both);
-    }
-    return status;
+    s.state = s.last = nullptr;
+    const slimrnn::States states{before, after};
+    return guarded([&] { return steps->kernels->forward(&s, steps->packed, 0, batch, &states); });
 }
 }

@@ -9,6 +9,7 @@ inline int64_t rows_at_once(int64_t rows) { return std::max<int64_t>(rows, 96 / 
 
 template <class T> class Gradients {
     const slimrnn_scan &s;
+    const slimrnn_cell &cell;
     const Recurrence<T> &map;
     const int64_t width, row_gates;
 
@@ -22,11 +23,11 @@ template <class T> class Gradients {
     // The last few steps, row by row.
     int64_t rows = 0;
     const int64_t most, ldd, ldx, ldu;
-    T *d;                         // (rows, G, width), rows ldd apart: gradients of the gates
-    T *special;                   // GRU: (rows, width) the candidate's own gradient (after) or input (before)
-    T *x;                         // (rows, ldx) the state before, masked
-    T *u;                         // (rows, ldu) the input and a one
-    T *kept[SLIMRNN_MOST_TERMS];  // per term: (rows, G, kept_size)
+    T *d;  // (rows, G, width), rows ldd apart: gradients of the gates
+    T *u;  // (rows, ldu) the input and a one
+    // What each product was of, (rows, ldx), and its gradient where that is not the gates'. Products of the same state
+    // share x; products that have no gate in common share what the terms keep, (rows, matrices, kept_size) each.
+    ProductSpace<T> products[SLIMRNN_MOST_PRODUCTS];
 
     // Rows a multiple of a page apart would compete for the same few lines of the cache.
     static int64_t apart(int64_t length) { return length % (1024 / sizeof(T)) ? length : length + lanes<T>; }
@@ -39,73 +40,91 @@ template <class T> class Gradients {
             size += round_up(terms[k]->gradient_size(), lanes<T>);
         }
         sums.input = at + size;
-        if (s.u) size += round_up(s.gates * s.width * (s.input_size + 1), lanes<T>);
+        if (s.u) size += round_up(s.cell->gates * s.width * (s.input_size + 1), lanes<T>);
         sums.own = at + size;
-        size += round_up(s.own_rows * s.width, lanes<T>);
+        size += round_up(s.cell->own_rows * s.width, lanes<T>);
         sums.size = size;
         return sums;
     }
 
+    int64_t ldy(int p) const { return (cell.products[p].last - cell.products[p].first) * width; }
+    int64_t ldk(int k) const { return cell.matrices * map.terms[k]->kept_size(); }
+    // An earlier product of the same state, or p itself.
+    int same_x(int p) const {
+        for (int q = 0; q < p; q++)
+            if (cell.products[q].x >= 0 && cell.products[q].x == cell.products[p].x) return q;
+        return p;
+    }
+    // The first memory of kept values that none of the products before p uses for a gate of p's.
+    int kept_group(int p, const int *groups) const {
+        for (int group = 0;; group++) {
+            bool taken = false;
+            for (int q = 0; q < p; q++)
+                taken |= groups[q] == group && cell.products[q].first < cell.products[p].last &&
+                         cell.products[p].first < cell.products[q].last;
+            if (!taken) return group;
+        }
+    }
+    void take_kept(Arena<T> &memory) {
+        int groups[SLIMRNN_MOST_PRODUCTS], made = 0, first[SLIMRNN_MOST_PRODUCTS];
+        for (int p = 0; p < cell.product_count; p++) {
+            const int group = groups[p] = kept_group(p, groups);
+            const bool fresh = group == made;
+            if (fresh) first[made++] = p;
+            for (int k = 0; k < map.count; k++)
+                products[p].kept[k] = fresh ? memory.take(most * ldk(k)) : products[first[group]].kept[k];
+        }
+    }
+
   public:
     Gradients(const slimrnn_scan &s, const Recurrence<T> &map, Arena<T> &memory, T *at)
-        : s(s), map(map), width(s.width), row_gates(s.gates * s.width), sums(split(s, map.terms, at)),
+        : s(s), cell(*s.cell), map(map), width(s.width), row_gates(cell.gates * s.width), sums(split(s, map.terms, at)),
           most(rows_at_once(map.rows)), ldd(apart(row_gates)), ldx(apart(round_up(width, panel<T>))),
           ldu(round_up(s.input_size + 1, panel<T>)) {
-        d = memory.take(most * ldd);
-        special = memory.take(most * ldx + panel<T>);
-        x = memory.take(most * ldx + panel<T>);
-        u = memory.take(most * ldu + panel<T>);
-        for (int k = 0; k < map.count; k++) kept[k] = memory.take(most * s.gates * map.terms[k]->kept_size());
+        d = memory.take(most * ldd + panel<T>);
+        if (s.u) u = memory.take(most * ldu + panel<T>);
+        for (int p = 0; p < cell.product_count; p++) {
+            products[p].x = same_x(p) < p ? products[same_x(p)].x : memory.take(most * ldx + panel<T>);
+            if (!cell.products[p].of_gates) products[p].y = memory.take(most * ldy(p) + panel<T>);
+        }
+        take_kept(memory);
     }
     static int64_t size(const slimrnn_scan &s, Term<T> *const *terms) { return split(s, terms, nullptr).size; }
 
     T *own() const { return sums.own; }
 
     // Where the next step's gradients go.
-    void make_room(Step<T> &step, Recurrence<T> &recurrence) const {
+    void make_room(Step<T> &step) const {
         step.d_gates = d + rows * ldd;
-        step.ldd = ldd;
-        step.spare = special + rows * width;
-        for (int k = 0; k < map.count; k++) recurrence.kept[k] = kept[k] + rows * s.gates * map.terms[k]->kept_size();
+        step.ldd = ldd, step.ldx = ldx;
+        for (int p = 0; p < cell.product_count; p++) {
+            ProductSpace<T> &room = step.products[p];
+            room.x = products[p].x + rows * ldx;
+            room.y = cell.products[p].of_gates ? nullptr : products[p].y + rows * ldy(p);
+            for (int k = 0; k < map.count; k++) room.kept[k] = products[p].kept[k] + rows * ldk(k);
+        }
     }
     // The step has been taken back; `input` is what it saw, where that is multiplied here.
     void remember(const Step<T> &step, const T *input) {
-        for (int64_t r = 0; r < step.rows; r++, rows++) {
-            T *to = x + rows * ldx;
-            const T *h = step.h_before + r * width;
-            if (const T *mask = step.map->mask)
-                for (int64_t i = 0; i < width; i++) to[i] = h[i] * mask[r * width + i];
-            else
-                memcpy(to, h, sizeof(T) * width);
-            if (s.cell == SLIMRNN_GRU_BEFORE) {  // the candidate's product is that of r h
-                const T *reset = step.gates + r * row_gates;
-                for (int64_t i = 0; i < width; i++) special[rows * width + i] = reset[i] * to[i];
-            }
-            if (!input) continue;
-            memcpy(u + rows * ldu, input + r * s.input_size, sizeof(T) * s.input_size);
-            u[rows * ldu + s.input_size] = T(1);
+        for (int p = 0; p < cell.product_count; p++)
+            if (same_x(p) == p) remember_x(step, p);
+        for (int64_t r = rows; input && r < rows + step.rows; r++, input += s.input_size) {
+            memcpy(u + r * ldu, input, sizeof(T) * s.input_size);
+            u[r * ldu + s.input_size] = T(1);
         }
+        rows += step.rows;
     }
     bool is_full() const { return rows + map.rows > most; }
 
     void sum_up() {
         if (!rows) return;
-        for (int k = 0; k < map.count; k++) {
-            const Term<T> &term = *map.terms[k];
-            auto add = [&](const T *from, int64_t ldf, const T *y, int64_t ldy, int first, int last) {
-                term.gradient(map.scratch, rows, from, ldf, y, ldy, first, last, kept[k], s.gates * term.kept_size(),
-                              sums.term[k]);
-            };
-            if (s.cell == SLIMRNN_GRU_AFTER) {
-                add(x, ldx, d, ldd, 0, 2);
-                add(x, ldx, special, width, 2, 3);
-            } else if (s.cell == SLIMRNN_GRU_BEFORE) {
-                add(x, ldx, d, ldd, 0, 2);
-                add(special, width, d + 2 * width, ldd, 2, 3);
-            } else {
-                add(x, ldx, d, ldd, 0, s.gates);
+        for (int k = 0; k < map.count; k++)
+            for (int p = 0; p < cell.product_count; p++) {
+                const auto [of, first, last, of_gates] = cell.products[p];
+                const T *y = of_gates ? d + first * width : products[p].y;
+                map.terms[k]->gradient(map.scratch, rows, products[p].x, ldx, y, of_gates ? ldd : ldy(p), first, last,
+                                       products[p].kept[k], ldk(k), sums.term[k]);
             }
-        }
         if (s.u) correlate(rows, s.input_size + 1, row_gates, u, ldu, d, ldd, sums.input, row_gates);
         rows = 0;
     }
@@ -113,18 +132,36 @@ template <class T> class Gradients {
     // Adds a thread's sums of a phase to the caller's tensors; returns where those of the next phase lie.
     static const T *deliver(const slimrnn_scan &s, Term<T> *const *terms, const T *at, int phase) {
         const Sums sums = split(s, terms, const_cast<T *>(at));
-        for (int k = 0; k < terms_per_phase(s); k++) terms[k]->deliver(sums.term[k], 0, s.gates);
-        const int64_t own = s.own_rows * s.width, m = s.input_size;
+        for (int k = 0; k < terms_per_phase(s); k++) terms[k]->deliver(sums.term[k], 0, s.cell->matrices);
+        const int64_t own = s.cell->own_rows * s.width, m = s.input_size;
         T *d_own = static_cast<T *>(s.d_own) + phase * own;
         for (int64_t i = 0; i < own; i++) d_own[i] += sums.own[i];
         if (s.u) deliver_input(s, sums.input, m);
         return at + sums.size;
     }
     static void deliver_input(const slimrnn_scan &s, const T *sums, int64_t m) {
-        const int64_t n = s.gates * s.width;
+        const int64_t n = s.cell->gates * s.width;
         for (int64_t i = 0; i < n; i++) {
             for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += sums[j * n + i];
             if (s.bias) static_cast<T *>(s.d_bias)[i] += sums[m * n + i];
+        }
+    }
+
+  private:
+    // What product p was of, masked: a state, or what the way back wrote there.
+    void remember_x(const Step<T> &step, int p) {
+        const int of = cell.products[p].x;
+        const T *from = of < 0                     ? nullptr
+                        : of < SLIMRNN_MOST_STATES ? step.before[of]
+                                                   : step.after[of - SLIMRNN_MOST_STATES];
+        const T *mask = step.map->mask;
+        for (int64_t r = 0; r < step.rows; r++) {
+            T *to = products[p].x + (rows + r) * ldx;
+            const T *x = from ? from + r * width : to;
+            if (mask)
+                for (int64_t i = 0; i < width; i++) to[i] = x[i] * mask[r * width + i];
+            else if (from)
+                memcpy(to, x, sizeof(T) * width);
         }
     }
 };

@@ -21,6 +21,10 @@ void *aligned(int64_t bytes) {
 const char *structure_name(int index) {
     return index >= 0 && index < structure_count ? structures<float>[index].name : nullptr;
 }
+const char *cell_code(int index) {
+    const CellCode<float> *code = find_code<float>(index);
+    return code ? code->fingerprint : nullptr;
+}
 bool terms_are_sound(const slimrnn_scan *s, bool backward) {
     for (int k = 0; k < s->term_count; k++) {
         const Operands o{s, s->terms[k]};
@@ -36,10 +40,15 @@ struct Pack {
     Term<float> *single[most_terms];
     Term<double> *twice[most_terms];
     void *memory, *input;
+    Ready<float> single_program;
+    Ready<double> twice_program;
 };
 template <class T> Term<T> **terms_of(Pack *p);
 template <> Term<float> **terms_of(Pack *p) { return p->single; }
 template <> Term<double> **terms_of(Pack *p) { return p->twice; }
+template <class T> Ready<T> &program_of(Pack *p);
+template <> Ready<float> &program_of(Pack *p) { return p->single_program; }
+template <> Ready<double> &program_of(Pack *p) { return p->twice_program; }
 
 template <class T> int fill_pack(Pack *pack, const slimrnn_scan &s, bool backward) {
     Term<T> **own = terms_of<T>(pack);
@@ -70,18 +79,29 @@ void release(void *packed) {
     delete pack;
 }
 
-void *pack(const slimrnn_scan *s, bool backward, int *status) {
+Pack *pack_terms(const slimrnn_scan *s, bool backward, int *status) {
     *status = SLIMRNN_NO_MEMORY;
-    Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr};
+    Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr, {}, {}};
     if (!made) return nullptr;
     *status = s->dtype == SLIMRNN_F64 ? fill_pack<double>(made, *s, backward) : fill_pack<float>(made, *s, backward);
     if (*status == SLIMRNN_OK) return made;
     release(made);
     return nullptr;
 }
+void *pack(const slimrnn_scan *s, bool backward, int *status) {
+    Pack *made = pack_terms(s, backward, status);
+    if (!made || s->cell->code >= 0) return made;
+    const slimrnn_program &program = backward ? s->cell->backward : s->cell->forward;
+    if (s->dtype == SLIMRNN_F64 ? made->twice_program.make(*s->cell, program, s->width)
+                                : made->single_program.make(*s->cell, program, s->width))
+        return made;
+    *status = SLIMRNN_NO_MEMORY;
+    release(made);
+    return nullptr;
+}
 
 template <class T> int fill_input(Pack *pack, const slimrnn_scan &s) {
-    Packed<T> p{s.input_size, s.gates * s.width, nullptr};
+    Packed<T> p{s.input_size, s.cell->gates * s.width, nullptr};
     p.data = static_cast<T *>(pack->input = aligned(p.size() * int64_t(sizeof(T))));
     if (!p.data) return SLIMRNN_NO_MEMORY;
     const T *u = static_cast<const T *>(s.u);
@@ -101,25 +121,28 @@ template <class T> struct Memory {
     Memory(const Memory &) = delete;
 };
 
-template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
+template <class T>
+int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums, const States *states = nullptr) {
     Term<T> **terms = terms_of<T>(pack);
+    const Ready<T> &program = program_of<T>(pack);
     T *input = static_cast<T *>(pack->input);
     Arena<T> counted;
-    TimeLoop<T>(s, terms, input, first, rows, counted, sums);
+    TimeLoop<T>(s, terms, program, input, first, rows, counted, sums);
     const Memory<T> memory(counted.taken());
     if (!memory.data) return SLIMRNN_NO_MEMORY;
     Arena<T> arena(memory.data, counted.taken());
-    TimeLoop<T> loop(s, terms, input, first, rows, arena, sums);
+    TimeLoop<T> loop(s, terms, program, input, first, rows, arena, sums);
+    if (states) loop.use(*states);
     if (sums)
         loop.backward();
     else
         loop.forward();
     return SLIMRNN_OK;
 }
-int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
+int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, const States *states) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, nullptr)
-                                      : run<float>(*s, pack, first, rows, nullptr);
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, nullptr, states)
+                                      : run<float>(*s, pack, first, rows, nullptr, states);
 }
 int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
@@ -155,17 +178,17 @@ template <class T> struct ProductMemory {
         const int64_t size = round_up(term.scratch_size(rows), lanes<T>);
         scratch = Arena<T>(memory.take(size), size);
         sums = memory.take(term.gradient_size());
-        kept = memory.take(rows * s.gates * term.kept_size());
+        kept = memory.take(rows * s.cell->matrices * term.kept_size());
         x = memory.take(rows * s.width + panel<T>), d_x = memory.take(rows * s.width + panel<T>);
         y = memory.take(rows * gates * s.width + panel<T>);
     }
 };
 template <class T> int run_product(const slimrnn_scan &s, int way, int64_t rows, int first, int last, T *x, T *y) {
     int status;
-    Pack *pack = static_cast<Pack *>(SLIMRNN_ISA::pack(&s, way != SLIMRNN_PRODUCT, &status));
+    Pack *pack = pack_terms(&s, way != SLIMRNN_WAY_PRODUCT, &status);
     if (!pack) return status;
     const Term<T> &term = *terms_of<T>(pack)[0];
-    const int64_t width = s.width, ldy = (last - first) * width, ldk = s.gates * term.kept_size();
+    const int64_t width = s.width, ldy = (last - first) * width, ldk = s.cell->matrices * term.kept_size();
     Arena<T> counted;
     ProductMemory<T>(s, term, rows, last - first, counted);
     const Memory<T> memory(counted.taken());
@@ -173,9 +196,9 @@ template <class T> int run_product(const slimrnn_scan &s, int way, int64_t rows,
         memset(memory.data, 0, sizeof(T) * size_t(counted.taken()));
         Arena<T> arena(memory.data, counted.taken());
         const ProductMemory<T> part(s, term, rows, last - first, arena);
-        if (way == SLIMRNN_PRODUCT) {
+        if (way == SLIMRNN_WAY_PRODUCT) {
             term.matvec(part.scratch, rows, x, width, y, ldy, first, last);
-        } else if (way == SLIMRNN_ADJOINT) {
+        } else if (way == SLIMRNN_WAY_ADJOINT) {
             term.rmatvec(part.scratch, rows, y, ldy, x, width, first, last, part.kept, ldk);
         } else {
             memcpy(part.x, x, sizeof(T) * size_t(rows * width));
@@ -202,9 +225,10 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA), SLIMRNN_ISA::structure_name, SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,
-    SLIMRNN_ISA::pack_input,   SLIMRNN_ISA::release,        SLIMRNN_ISA::forward,         SLIMRNN_ISA::sums_size,
-    SLIMRNN_ISA::backward,     SLIMRNN_ISA::deliver,        SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,
+    SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,  SLIMRNN_ISA::code_fits,
+    SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
+    SLIMRNN_ISA::forward,         SLIMRNN_ISA::sums_size,      SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
+    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,
 };
 
 }  // namespace slimrnn

@@ -4,15 +4,24 @@
 
 namespace slimrnn {
 
+// Where the states of a single step are, (batch, width) each.
+struct States {
+    const void *const *before;
+    void *const *after;
+};
+
 struct Kernels {
     const char *name;
     const char *(*structure_name)(int index);  // null after the last
+    const char *(*cell_code)(int index);       // null after the last
+    bool (*code_fits)(const slimrnn_cell &cell);
     bool (*terms_are_sound)(const slimrnn_scan *scan, bool backward);
-    // Terms packed for use by any number of threads; null when memory is short.
+    // Terms and the cell's program, made ready for use by any number of threads; null when memory is short.
     void *(*pack)(const slimrnn_scan *scan, bool backward, int *status);
     int (*pack_input)(void *packed, const slimrnn_scan *scan);
     void (*release)(void *packed);
-    int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows);
+    // The states are the scan's, or where others are given, those.
+    int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, const States *states);
     // Gradients of parameters are summed into `sums`, numbers of a thread's own, and delivered when all have done.
     int64_t (*sums_size)(const slimrnn_scan *scan, void *packed);
     int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);

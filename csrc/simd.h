@@ -49,6 +49,7 @@ template <class T> inline Vec<T> fill(T x) { return Vec<T>{} + x; }
 struct Full {
     template <class T> Vec<T> get(const T *p) const { return load(p); }
     template <class T> void put(T *p, Vec<T> v) const { store(p, v); }
+    template <class T> Vec<T> only(Vec<T> v) const { return v; }
 };
 struct Tail {
     int count;
@@ -58,6 +59,10 @@ struct Tail {
         return v;
     }
     template <class T> void put(T *p, Vec<T> v) const { memcpy(p, &v, sizeof(T) * count); }
+    template <class T> Vec<T> only(Vec<T> v) const {  // zeros beyond the row, for sums over it
+        for (int j = count; j < lanes<T>; j++) v[j] = 0;
+        return v;
+    }
 };
 template <class T, class F> inline void each_vector(int64_t width, F f) {
     int64_t i = 0;
@@ -108,11 +113,33 @@ template <class T> inline void separate(Vec<T> low, Vec<T> high, Vec<T> &re, Vec
 #endif
 }
 
-template <class T> inline Vec<T> square_root(Vec<T> v) {
-    Vec<T> r;
-    for (int j = 0; j < lanes<T>; j++) r[j] = std::sqrt(v[j]);
-    return r;
+template <class T> inline T sum_of(Vec<T> v) {
+    T sum = 0;
+    for (int j = 0; j < lanes<T>; j++) sum += v[j];
+    return sum;
 }
+
+inline Vec<float> root(Vec<float> v) {
+#if defined(__AVX512F__)
+    return (Vec<float>)_mm512_maskz_sqrt_ps(0xffff, (__m512)v);
+#elif defined(__AVX2__)
+    return (Vec<float>)_mm256_sqrt_ps((__m256)v);
+#else
+    for (int j = 0; j < lanes<float>; j++) v[j] = std::sqrt(v[j]);
+    return v;
+#endif
+}
+inline Vec<double> root(Vec<double> v) {
+#if defined(__AVX512F__)
+    return (Vec<double>)_mm512_maskz_sqrt_pd(0xff, (__m512d)v);
+#elif defined(__AVX2__)
+    return (Vec<double>)_mm256_sqrt_pd((__m256d)v);
+#else
+    for (int j = 0; j < lanes<double>; j++) v[j] = std::sqrt(v[j]);
+    return v;
+#endif
+}
+template <class T> inline Vec<T> square_root(Vec<T> v) { return root(v); }
 
 // 1/√x; infinite at zero. In single precision an estimate and Newton steps, which is several times faster.
 inline Vec<double> inverse_root(Vec<double> x) { return 1.0 / square_root<double>(x); }
@@ -131,12 +158,19 @@ inline Vec<float> inverse_root(Vec<float> x) {
 
 // e^x = 2^k (1 + p) with p = e^r − 1, |r| <= ln2 / 2. A NaN passes through p.
 template <class T> struct Exponent {
-    Vec<T> scale, p;
+    Vec<T> scale, p, k;
 };
+// The integer nearest to a number of this size stands in the low bits of their sum: 1.5 * 2^23, 1.5 * 2^52.
+template <class T> constexpr T magic = sizeof(T) == 4 ? T(12582912.0) : T(6755399441055744.0);
+inline Vec<float> power_of_two(Vec<float> shifted) {  // 2^k of k + magic
+    return (Vec<float>)(((Int<float>)shifted << 23) + 0x3f800000);
+}
+inline Vec<double> power_of_two(Vec<double> shifted) {
+    return (Vec<double>)(((Int<double>)shifted << 52) + 0x3ff0000000000000LL);
+}
 inline Exponent<float> split_exp(Vec<float> x) {
-    const float magic = 12582912.0f;  // 1.5 * 2^23: the sum's low bits are the nearest integer
-    Vec<float> t = x * 1.44269504088896341f + magic;
-    Vec<float> k = t - magic;
+    Vec<float> t = x * 1.44269504088896341f + magic<float>;
+    Vec<float> k = t - magic<float>;
     Vec<float> r = x - k * 0.693145751953125f - k * 1.428606765330187e-6f;
     Vec<float> q = fill(1.98412698e-4f);
     q = q * r + 1.38888889e-3f;
@@ -144,13 +178,11 @@ inline Exponent<float> split_exp(Vec<float> x) {
     q = q * r + 4.16666667e-2f;
     q = q * r + 1.66666667e-1f;
     q = q * r + 0.5f;
-    Int<float> bits = ((Int<float>)t << 23) + 0x3f800000;
-    return {(Vec<float>)bits, r + r * r * q};
+    return {power_of_two(t), r + r * r * q, k};
 }
 inline Exponent<double> split_exp(Vec<double> x) {
-    const double magic = 6755399441055744.0;  // 1.5 * 2^52
-    Vec<double> t = x * 1.4426950408889634074 + magic;
-    Vec<double> k = t - magic;
+    Vec<double> t = x * 1.4426950408889634074 + magic<double>;
+    Vec<double> k = t - magic<double>;
     Vec<double> r = x - k * 6.93147180369123816490e-1 - k * 1.90821492927058770002e-10;
     Vec<double> q = fill(1.0 / 6227020800.0);
     const double c[] = {1.0 / 479001600.0,
@@ -165,14 +197,15 @@ inline Exponent<double> split_exp(Vec<double> x) {
                         1.0 / 6.0,
                         0.5};
     for (double a : c) q = q * r + a;
-    Int<double> bits = ((Int<double>)t << 52) + 0x3ff0000000000000LL;
-    return {(Vec<double>)bits, r + r * r * q};
+    return {power_of_two(t), r + r * r * q, k};
 }
 
 template <class T> constexpr T exp_zero = sizeof(T) == 4 ? T(104) : T(746);  // e^-x is 0 from here
 template <class T> constexpr T exp_limit = sizeof(T) == 4 ? T(87) : T(708);
 
-template <class T> inline Vec<T> magnitude(Vec<T> x) { return x < 0 ? -x : x; }
+template <class T> inline Vec<T> magnitude(Vec<T> x) {  // without the sign bit, which is all that −0 has
+    return (Vec<T>)((Int<T>)x & ~(Int<T>)-Vec<T>{});
+}
 template <class T> inline Vec<T> at_most(Vec<T> x, T limit) { return x > limit ? fill(limit) : x; }  // keeps NaN
 
 template <class T> inline Vec<T> sigmoid(Vec<T> x) {
@@ -189,6 +222,75 @@ template <class T> inline Vec<T> hyperbolic_tangent(Vec<T> x) {
     Vec<T> y = em1 / (em1 + T(2));
     return x < 0 ? y : -y;
 }
+// e^x, from 0 to infinity. The scale comes in two halves, since 2^k alone may be too large or too small to write.
+template <class T> inline Vec<T> exponential(Vec<T> x) {
+    const T top = sizeof(T) == 4 ? T(89) : T(710);
+    x = at_most<T>(x, top);
+    x = x < -exp_zero<T> ? fill(-exp_zero<T>) : x;
+    auto e = split_exp(x);
+    Vec<T> half = e.k * T(0.5) + magic<T>;
+    return (e.p + T(1)) * power_of_two(half) * power_of_two(e.k - (half - magic<T>)+magic<T>);
+}
+
+// x = 2^k (1 + f) with 1 + f between √½ and √2, for positive normal x
+template <class T> struct Logarithm {
+    Vec<T> k, f;
+};
+inline Logarithm<float> split_log(Vec<float> x) {
+    typedef uint32_t U __attribute__((vector_size(SLIMRNN_BYTES)));
+    U bits = (U)x, k = (bits + (0x3f800000u - 0x3f3504f3u)) >> 23;
+    Vec<float> exponent = (Vec<float>)(k | 0x4b000000u) - 8388608.0f - 127.0f;  // 2^23 + k as a float
+    return {exponent, (Vec<float>)(bits - ((k - 127u) << 23)) - 1.0f};
+}
+inline Logarithm<double> split_log(Vec<double> x) {
+    typedef uint64_t U __attribute__((vector_size(SLIMRNN_BYTES)));
+    U bits = (U)x, k = (bits + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull)) >> 52;
+    Vec<double> exponent = (Vec<double>)(k | 0x4330000000000000ull) - 4503599627370496.0 - 1023.0;
+    return {exponent, (Vec<double>)(bits - ((k - 1023ull) << 52)) - 1.0};
+}
+// log(1 + f) = f − f²/2 + s (f²/2 + R) with s = f / (2 + f) and R a polynomial in s², as in fdlibm; more: added to it
+inline Vec<float> join_log(Logarithm<float> l, Vec<float> more) {
+    Vec<float> f = l.f, s = f / (f + 2.0f), z = s * s, half = 0.5f * f * f;
+    Vec<float> q = z * 0.24279078841f + 0.28498786688f;
+    q = q * z + 0.40000972152f;
+    q = q * z + 0.66666662693f;
+    Vec<float> low = s * (half + q * z) + (l.k * 9.0580006145e-06f + more);
+    return l.k * 6.9313812256e-01f - ((half - low) - f);
+}
+inline Vec<double> join_log(Logarithm<double> l, Vec<double> more) {
+    Vec<double> f = l.f, s = f / (f + 2.0), z = s * s, half = 0.5 * f * f;
+    Vec<double> q = fill(1.479819860511658591e-01);
+    const double c[] = {1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
+                        2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01};
+    for (double a : c) q = q * z + a;
+    Vec<double> low = s * (half + q * z) + (l.k * 1.90821492927058770002e-10 + more);
+    return l.k * 6.93147180369123816490e-01 - ((half - low) - f);
+}
+template <class T> inline Vec<T> logarithm(Vec<T> x) {
+    const T least = sizeof(T) == 4 ? T(1.17549435e-38) : T(2.2250738585072014e-308);  // the least normal number
+    const T far = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0), digits = sizeof(T) == 4 ? T(23) : T(52);
+    auto l = split_log(x < least ? x * far : x);
+    l.k -= x < least ? fill(digits) : Vec<T>{};
+    Vec<T> y = join_log(l, Vec<T>{}), infinite = fill(T(INFINITY));
+    y = x == T(0) ? -infinite : x < T(0) ? fill(T(NAN)) : y;
+    return x < infinite ? y : x;  // infinity and NaN
+}
+// log(1 + x) for x from 0 to 1; what 1 + x rounds away is given back
+template <class T> inline Vec<T> log_of_one_plus(Vec<T> x) {
+    Vec<T> u = x + T(1);
+    Vec<T> lost = x - (u - T(1));
+    return join_log(split_log(u), lost / u);
+}
+template <class T> inline Vec<T> softplus(Vec<T> x) {
+    Vec<T> most = x < T(0) ? Vec<T>{} : x;
+    return most + log_of_one_plus<T>(exponential<T>(-magnitude<T>(x)));
+}
+
+// As torch: a NaN on either side is the result.
+template <class T> inline Vec<T> maximum(Vec<T> a, Vec<T> b) { return (a > b) | (a != a) ? a : b; }
+template <class T> inline Vec<T> minimum(Vec<T> a, Vec<T> b) { return (a < b) | (a != a) ? a : b; }
+template <class T> inline Vec<T> relu(Vec<T> x) { return x < T(0) ? Vec<T>{} : x; }
+template <class T> inline Vec<T> sign(Vec<T> x) { return x < T(0) ? fill(T(-1)) : x > T(0) ? fill(T(1)) : Vec<T>{}; }
 
 }  // namespace SLIMRNN_ISA
 }  // namespace slimrnn

@@ -6,17 +6,20 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 template <class T> struct SomeRows {
-    int64_t count = 0, *row = nullptr;
-    T *gates, *input;                                                // (rows, G, width), (rows, input)
-    T *h, *c, *h_before, *c_before, *mask, *d_h, *d_c, *d_h_before;  // (rows, width)
+    int64_t count = 0, *row = nullptr, *number = nullptr;         // row of the thread's, number in the whole batch
+    T *slots, *input, *mask;                                      // (rows, slots, width), (rows, input), (rows, width)
+    T *before[SLIMRNN_MOST_STATES], *after[SLIMRNN_MOST_STATES];  // (rows, width) each
+    T *d_before[SLIMRNN_MOST_STATES], *d_after[SLIMRNN_MOST_STATES];
 
     SomeRows() = default;
     SomeRows(const slimrnn_scan &s, int64_t rows, Arena<T> &memory) {
         row = reinterpret_cast<int64_t *>(memory.take(rows * per_index));
-        gates = memory.take(rows * s.gates * s.width);
+        number = reinterpret_cast<int64_t *>(memory.take(rows * per_index));
+        slots = memory.take(rows * s.cell->slots * s.width);
         input = memory.take(rows * input_size(s));
-        for (T **part : {&h, &c, &h_before, &c_before, &mask, &d_h, &d_c, &d_h_before})
-            *part = memory.take(rows * s.width);
+        mask = memory.take(rows * s.width);
+        for (int i = 0; i < s.cell->states; i++)
+            for (T **part : {&before[i], &after[i], &d_before[i], &d_after[i]}) *part = memory.take(rows * s.width);
     }
 
     T *gather(const T *from, int64_t length, T *to) const {
@@ -35,7 +38,7 @@ template <class T> struct SomeRows {
 
   private:
     static constexpr int64_t per_index = sizeof(int64_t) / sizeof(T);
-    static int64_t input_size(const slimrnn_scan &s) { return s.u ? s.input_size : s.gates * s.width; }
+    static int64_t input_size(const slimrnn_scan &s) { return s.u ? s.input_size : s.cell->gates * s.width; }
 };
 
 }  // namespace SLIMRNN_ISA

@@ -2,6 +2,7 @@
 #pragma once
 #include "cells/find.h"
 #include "gradients.h"
+#include "kernels.h"
 #include "pairs.h"
 #include "some_rows.h"
 
@@ -12,17 +13,20 @@ namespace SLIMRNN_ISA {
 
 template <class T> class TimeLoop {
     const slimrnn_scan &s;
-    const Cell<T> cell;
-    const int64_t first, rows, width, row_gates;
+    const slimrnn_cell &cell;
+    const int64_t first, rows, width, row_gates, row_slots;
     const int64_t block;  // numbers of a state of these rows
+    const int states;
     const Packed<T> input;
+    Stepper<T> stepper;
     Recurrence<T> maps[SLIMRNN_MOST_PHASES];
     SomeRows<T> some;  // where sequences have ended, the others
 
-    // (rows, width) each, but for the gates
-    T *cell_output;                                                              // before it leaks
-    T *spare, *gates, *h[2], *c[2];                                              // forward; gates (rows, G, width)
-    T *d_h, *d_h_before, *d_c, *h_before, *c_before, *d_cell_output, *pairs[2];  // backward
+    const T *start[SLIMRNN_MOST_STATES];  // the states before the first step, and
+    T *end[SLIMRNN_MOST_STATES];          // where those after the last go
+    T *spare, *row_sums;
+    T *slots, *now[2][SLIMRNN_MOST_STATES];  // forward, where no history is kept
+    T *d_states[2][SLIMRNN_MOST_STATES], *states_before[SLIMRNN_MOST_STATES], *pairs[2];  // backward
     alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
     Gradients<T> *gradients[SLIMRNN_MOST_PHASES];
 
@@ -32,13 +36,19 @@ template <class T> class TimeLoop {
     T *out(void *p, int64_t t, int64_t per_row) const { return static_cast<T *>(p) + (t * s.batch + first) * per_row; }
     bool valid(int64_t t, int64_t r) const { return !s.lengths || t < s.lengths[first + r]; }
     int64_t time_of(int64_t step) const { return s.reverse ? s.time - 1 - step : step; }
+    // All that is kept of a state, or null. A complex first state is not kept as it is, but as it is shown.
+    T *history(int state) const {
+        if (state == 0) return static_cast<T *>(s.is_complex ? nullptr : s.out);
+        return s.state_history ? static_cast<T *>(s.state_history) + (state - 1) * s.time * s.batch * width : nullptr;
+    }
 
   public:
     // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`.
-    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, T *input, int64_t first, int64_t rows, Arena<T> &memory,
-             T *sums)
-        : s(scan), cell(find_cell<T>(scan)), first(first), rows(rows), width(scan.width),
-          row_gates(scan.gates * scan.width), block(rows * scan.width), input{scan.input_size, row_gates, input} {
+    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, const Ready<T> &program, T *input, int64_t first,
+             int64_t rows, Arena<T> &memory, T *sums)
+        : s(scan), cell(*scan.cell), first(first), rows(rows), width(scan.width), row_gates(cell.gates * width),
+          row_slots(cell.slots * width), block(rows * width), states(cell.states),
+          input{scan.input_size, row_gates, input}, stepper(scan, program, memory) {
         int64_t most = 0;
         for (int k = 0; k < s.term_count; k++)
             most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows)), lanes<T>));
@@ -47,133 +57,149 @@ template <class T> class TimeLoop {
         for (int phase = 0; phase < s.phases; phase++) {
             Recurrence<T> &map = maps[phase];
             map.terms = terms + phase * terms_per_phase(s);
-            map.count = terms_per_phase(s), map.gates = s.gates;
+            map.count = terms_per_phase(s), map.matrices = cell.matrices;
             map.rows = rows, map.width = width;
             map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
             map.masked = masked, map.scratch = scratch;
         }
         if (s.lengths) some = SomeRows<T>(s, rows, memory);
-        cell_output = memory.take(block);
+        spare = memory.take(cell.spares * block), row_sums = memory.take(cell.row_sums * rows);
+        for (int i = 0; i < states && s.state; i++) start[i] = in(s.state, i, width);
+        for (int i = 0; i < states && s.last; i++) end[i] = out(s.last, i, width);
         if (sums)
             prepare_backward(memory, sums);
         else
             prepare_forward(memory);
     }
+    // The states of a single step lie wherever the caller has them.
+    void use(const States &given) {
+        for (int i = 0; i < states; i++) {
+            start[i] = static_cast<const T *>(given.before[i]) + first * width;
+            end[i] = static_cast<T *>(given.after[i]) + first * width;
+        }
+    }
 
     void forward() {
-        Step<T> step;
-        step.rows = rows, step.width = width, step.spare = spare;
-        T *h_history = static_cast<T *>(s.is_complex ? nullptr : s.out);
-        T *c_history = static_cast<T *>(s.states == 2 ? s.state_history : nullptr);
-        step.h_before = in(s.state, 0, width);
-        step.c_before = s.states == 2 ? in(s.state, 1, width) : nullptr;
+        Step<T> step = common();
+        for (int i = 0; i < states; i++) step.before[i] = start[i];
         for (int64_t k = 0; k < s.time; k++) {
             const int64_t t = time_of(k);
             enter(step, k);
-            step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : gates;
-            if (!s.u && k + 1 < s.time) prefetch(in(s.x, time_of(k + 1), row_gates), rows * row_gates);
-            if (s.gate_history && k + 1 < s.time)
-                prefetch<1>(in(s.gate_history, time_of(k + 1), row_gates), rows * row_gates);
-            T *to = s.lengths || !h_history ? h[k % 2] : out(h_history, t, width);
-            step.h = !s.leaky ? to : keeps_output() ? out(s.state_history, t, width) : cell_output;
-            step.c = s.lengths || !c_history ? c[k % 2] : out(c_history, t, width);
+            step.slots = s.gate_history ? out(s.gate_history, t, row_slots) : slots;
+            if (k + 1 < s.time) prefetch_next(time_of(k + 1));
+            for (int i = 0; i < states; i++)
+                step.after[i] = s.lengths || !history(i) ? now[k % 2][i] : out(history(i), t, width);
             if (all_go_on(t)) {
-                begin(step.gates, in(s.x, t, row_input()), rows);
-                cell.forward(step);
-                if (s.leaky) mix(step, leak(k), to);
+                begin(step.slots, in(s.x, t, row_input()), rows);
+                stepper.forward(step);
             } else {
-                forward_some(step, k, to);
+                forward_some(step, t);
             }
-            if (s.lengths) keep_ended(step, t, h_history, c_history);
-            if (s.is_complex) show(step.h, t);
-            step.h_before = step.h;
-            step.c_before = step.c;
+            for (int i = 0; i < states; i++) {
+                if (s.lengths) keep_ended(step.after[i], step.before[i], t, history(i));
+                step.before[i] = step.after[i];
+            }
+            if (s.is_complex) show(step.after[0], t);
         }
-        memcpy(out(s.last, 0, width), step.h_before, sizeof(T) * block);
-        if (s.states == 2) memcpy(out(s.last, 1, width), step.c_before, sizeof(T) * block);
+        for (int i = 0; i < states; i++) memcpy(end[i], step.before[i], sizeof(T) * block);
     }
 
     // Back through time. The gradients of the parameters are summed every few steps, while what they need is at hand.
     void backward() {
-        Step<T> step;
-        step.rows = rows, step.width = width, step.d_c = d_c;
-        step.h = shown(time_of(s.time - 1), pairs[0]);
-        memcpy(d_h, in(s.d_last, 0, width), sizeof(T) * block);
-        if (s.states == 2) memcpy(step.d_c, in(s.d_last, 1, width), sizeof(T) * block);
+        Step<T> step = common();
+        step.after[0] = shown(time_of(s.time - 1), pairs[0]);
+        T **d_after = d_states[0], **d_before = d_states[1];
+        for (int i = 0; i < states; i++) memcpy(d_after[i], in(s.d_last, i, width), sizeof(T) * block);
         for (int64_t k = s.time - 1; k >= 0; k--) {
             const int64_t t = time_of(k);
             for (int64_t r = 0; r < rows; r++)
-                if (valid(t, r)) add_shown(d_h + r * width, in(s.d_out, t, width) + r * width);
+                if (valid(t, r)) add_shown(d_after[0] + r * width, in(s.d_out, t, width) + r * width);
             enter(step, k);
             Gradients<T> &sums = *gradients[k % s.phases];
             step.d_own = sums.own();
-            step.gates = s.gate_history ? out(s.gate_history, t, row_gates) : nullptr;
-            sums.make_room(step, maps[k % s.phases]);
-            const T *previous = k ? shown(time_of(k - 1), pairs[1]) : nullptr;
-            step.c = s.states == 2 ? out(s.state_history, t, width) : nullptr;
-            step.h_before = state_before(k, previous, 0, h_before);
-            if (s.states == 2)
-                step.c_before = state_before(k, k ? in(s.state_history, time_of(k - 1), width) : nullptr, 1, c_before);
-            if (k > 0) prefetch(in(s.d_out, time_of(k - 1), width), block);
-            if (k > 1) prefetch(in(s.out, time_of(k - 2), width), block);
-            if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_gates), rows * row_gates);
-            step.d_h = d_h;
-            step.d_h_before = d_h_before;
-            if (all_go_on(t)) {
-                take_back(step, k, keeps_output() ? out(s.state_history, t, width) : cell_output);
-                for (int64_t r = 0; s.d_wx && r < rows; r++)
-                    memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd,
-                           sizeof(T) * row_gates);
-                sums.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
-            } else {
-                backward_some(step, k, sums);
-            }
-            std::swap(d_h, d_h_before);
-            step.h = const_cast<T *>(previous);
+            step.slots = s.gate_history ? out(s.gate_history, t, row_slots) : nullptr;
+            T *const previous = k ? shown(time_of(k - 1), pairs[1]) : nullptr;
+            look_at_states(step, k, previous);
+            for (int i = 0; i < states; i++) step.d_after[i] = d_after[i], step.d_before[i] = d_before[i];
+            prefetch_previous(k);
+            if (all_go_on(t))
+                backward_all(step, t, sums);
+            else
+                backward_some(step, t, sums);
+            std::swap(d_after, d_before);
             std::swap(pairs[0], pairs[1]);
+            step.after[0] = previous;
             if (sums.is_full() || k < s.phases) sums.sum_up();
         }
-        memcpy(out(s.d_state, 0, width), d_h, sizeof(T) * block);
-        if (s.states == 2) memcpy(out(s.d_state, 1, width), step.d_c, sizeof(T) * block);
+        for (int i = 0; i < states; i++) memcpy(out(s.d_state, i, width), d_after[i], sizeof(T) * block);
     }
 
   private:
     void prepare_forward(Arena<T> &memory) {
-        spare = memory.take(block), gates = memory.take(rows * row_gates);
-        for (T **part : {&h[0], &h[1], &c[0], &c[1]}) *part = memory.take(block);
+        slots = memory.take(rows * row_slots);
+        for (int i = 0; i < states; i++)
+            for (T **part : {&now[0][i], &now[1][i]}) *part = memory.take(block);
     }
     void prepare_backward(Arena<T> &memory, T *sums) {
         for (int phase = 0; phase < s.phases; phase++) {
             gradients[phase] = new (room[phase]) Gradients<T>(s, maps[phase], memory, sums);
             sums += Gradients<T>::size(s, maps[phase].terms);
         }
-        for (T **part : {&d_h, &d_h_before, &d_c, &h_before, &c_before, &d_cell_output, &pairs[0], &pairs[1]})
-            *part = memory.take(block);
+        for (int i = 0; i < states; i++)
+            for (T **part : {&d_states[0][i], &d_states[1][i], &states_before[i]}) *part = memory.take(block);
+        for (T *&part : pairs) part = memory.take(block);
+    }
+    // What is the same in every step.
+    Step<T> common() const {
+        Step<T> step;
+        step.rows = rows, step.width = width, step.spare = spare, step.row_sums = row_sums;
+        step.seed = s.seed, step.first_row = first;
+        return step;
     }
     // The maps and parameters of step k.
-    const T *own(int64_t k) const { return static_cast<const T *>(s.own) + k % s.phases * s.own_rows * width; }
-    const T *leak(int64_t k) const { return own(k) + (s.own_rows - 1) * width; }
-    bool keeps_output() const { return s.leaky && s.states == 1 && s.state_history; }
     void enter(Step<T> &step, int64_t k) const {
         step.map = &maps[k % s.phases];
-        step.own = s.own_rows > s.leaky ? own(k) : nullptr;
+        step.time = s.first_step + time_of(k);
+        if (s.own) step.own = static_cast<const T *>(s.own) + k % s.phases * cell.own_rows * width;
     }
     int64_t row_input() const { return s.u ? s.input_size : row_gates; }
+
+    // Memory of the next step on its way into the cache.
+    template <int WRITE = 0> static void prefetch(const T *p, int64_t count) {
+        for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, WRITE, 2);
+    }
+    void prefetch_next(int64_t t) const {
+        if (!s.u) prefetch(in(s.x, t, row_gates), rows * row_gates);
+        if (s.gate_history) prefetch<1>(in(s.gate_history, t, row_slots), rows * row_slots);
+    }
+    void prefetch_previous(int64_t k) const {
+        if (k > 0) prefetch(in(s.d_out, time_of(k - 1), width), block);
+        if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_slots), rows * row_slots);
+        if (k > 1) prefetch(in(s.out, time_of(k - 2), width), block);
+        for (int i = 1; i < states && k > 1; i++) prefetch(in(history(i), time_of(k - 2), width), block);
+    }
+    // On the way back: the states before and after step k, where `previous` is the first state before it.
+    void look_at_states(Step<T> &step, int64_t k, const T *previous) const {
+        for (int i = 0; i < states; i++) {
+            if (i > 0) step.after[i] = out(history(i), time_of(k), width);
+            if (i > 0 && k > 0) previous = in(history(i), time_of(k - 1), width);
+            step.before[i] = state_before(k, previous, i, states_before[i]);
+        }
+    }
 
     // Sequences that have ended take no part in a step: whatever stands in their rows reaches neither a state nor a sum.
     bool all_go_on(int64_t t) {
         if (!s.lengths) return true;
         some.count = 0;
         for (int64_t r = 0; r < rows; r++)
-            if (valid(t, r)) some.row[some.count++] = r;
+            if (valid(t, r)) some.number[some.count] = first + r, some.row[some.count++] = r;
         return some.count == rows;
     }
     // The same step for those rows alone.
     Step<T> narrowed(const Step<T> &step) const {
         Step<T> part = step;
-        part.rows = some.count;
-        part.h_before = some.gather(step.h_before, width, some.h_before);
-        if (s.states == 2) part.c_before = some.gather(step.c_before, width, some.c_before);
+        part.rows = some.count, part.row_numbers = some.number;
+        for (int i = 0; i < states; i++) part.before[i] = some.gather(step.before[i], width, some.before[i]);
         return part;
     }
     Recurrence<T> narrowed(const Recurrence<T> &map) const {
@@ -182,95 +208,61 @@ template <class T> class TimeLoop {
         if (map.mask) part.mask = some.gather(map.mask, width, some.mask);
         return part;
     }
-    void forward_some(Step<T> &step, int64_t k, T *to) {
-        const int64_t t = time_of(k);
+    void forward_some(Step<T> &step, int64_t t) {
+        const Recurrence<T> map = narrowed(*step.map);
+        Step<T> part = narrowed(step);
+        part.map = &map, part.slots = some.slots;
+        for (int i = 0; i < states; i++) part.after[i] = some.after[i];
+        begin(part.slots, some.gather(in(s.x, t, row_input()), row_input(), some.input), part.rows);
+        if (some.count) stepper.forward(part);
+        for (int i = 0; i < states; i++) some.scatter(part.after[i], width, width, step.after[i]);
+        if (s.gate_history) some.scatter(part.slots, row_slots, row_slots, step.slots, rows);
+    }
+    void backward_all(Step<T> &step, int64_t t, Gradients<T> &sums) {
+        sums.make_room(step);
+        stepper.backward(step);
+        for (int64_t r = 0; s.d_wx && r < rows; r++)
+            memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
+        sums.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
+    }
+    void backward_some(Step<T> &step, int64_t t, Gradients<T> &sums) {
         const Recurrence<T> map = narrowed(*step.map);
         Step<T> part = narrowed(step);
         part.map = &map;
-        part.gates = some.gates, part.h = s.leaky ? cell_output : some.h, part.c = some.c;
-        begin(part.gates, some.gather(in(s.x, t, row_input()), row_input(), some.input), part.rows);
-        cell.forward(part);
-        if (keeps_output()) some.scatter(cell_output, width, width, out(s.state_history, t, width), rows);
-        if (s.leaky) mix(part, leak(k), some.h);
-        some.scatter(part.h, width, width, to);
-        if (s.states == 2) some.scatter(part.c, width, width, step.c);
-        if (s.gate_history) some.scatter(part.gates, row_gates, row_gates, step.gates, rows);
-        step.h = to;
-    }
-    void backward_some(Step<T> &step, int64_t k, Gradients<T> &sums) {
-        const int64_t t = time_of(k);
-        Recurrence<T> map = narrowed(*step.map);
-        Step<T> part = narrowed(step);
-        part.map = &map;
-        sums.make_room(part, map);
-        part.h = some.gather(step.h, width, some.h);
-        part.d_h = some.gather(step.d_h, width, some.d_h);
-        part.d_h_before = some.d_h_before;
-        if (s.gate_history) part.gates = some.gather(step.gates, row_gates, some.gates);
-        if (s.states == 2) {
-            part.c = some.gather(step.c, width, some.c);
-            part.d_c = some.gather(step.d_c, width, some.d_c);
+        sums.make_room(part);
+        if (s.gate_history) part.slots = some.gather(step.slots, row_slots, some.slots);
+        for (int i = 0; i < states; i++) {
+            part.after[i] = some.gather(step.after[i], width, some.after[i]);
+            part.d_after[i] = some.gather(step.d_after[i], width, some.d_after[i]);
+            part.d_before[i] = some.d_before[i];
         }
-        if (keeps_output()) some.gather(out(s.state_history, t, width), width, cell_output);
-        take_back(part, k, cell_output);
-        memcpy(step.d_h_before, step.d_h, sizeof(T) * block);  // past the step, unchanged
-        some.scatter(part.d_h_before, width, width, step.d_h_before);
-        if (s.states == 2) some.scatter(part.d_c, width, width, step.d_c);
+        if (some.count) stepper.backward(part);
+        for (int i = 0; i < states; i++) {
+            memcpy(step.d_before[i], step.d_after[i], sizeof(T) * block);  // past the step, unchanged
+            some.scatter(part.d_before[i], width, width, step.d_before[i]);
+        }
         if (s.d_wx) some.scatter(part.d_gates, part.ldd, row_gates, out(s.d_wx, t, row_gates), rows);
         sums.remember(part, s.u ? some.gather(in(s.x, t, s.input_size), s.input_size, some.input) : nullptr);
     }
-    void take_back(Step<T> &step, int64_t k, T *output) const {
-        const T *d_h = step.d_h;
-        memset(step.d_h_before, 0, sizeof(T) * step.rows * width);
-        if (s.leaky) unmix(step, leak(k), output);
-        cell.backward(step);
-        if (s.leaky) pass_leak(step.rows, d_h, leak(k), step.d_h_before);
-    }
-    // h = a h_before + (1 − a) v, where the cell gave v
-    void mix(Step<T> &step, const T *leak, T *to) const {
-        for (int64_t r = 0; r < step.rows; r++)
-            each_vector<T>(width, [&](int64_t i, auto n) {
-                const int64_t at = r * width + i;
-                Vec<T> v = n.get(step.h + at), a = n.get(leak + i);
-                n.put(to + at, v + a * (n.get(step.h_before + at) - v));
-            });
-        step.h = to;
-    }
-    // The cell sees its own output and the gradient of that; the leak's is summed.
-    void unmix(Step<T> &step, const T *leak, T *output) const {
-        T *d_leak = step.d_own + (s.own_rows - 1) * width;
-        for (int64_t r = 0; r < step.rows; r++)
-            each_vector<T>(width, [&](int64_t i, auto n) {
-                const int64_t at = r * width + i;
-                if (s.states == 2)
-                    n.put(output + at, n.get(step.gates + r * row_gates + 3 * width + i) *
-                                           hyperbolic_tangent<T>(n.get(step.c + at)));
-                Vec<T> d = n.get(step.d_h + at);
-                add_to<T>(d_leak + i, n, d * (n.get(step.h_before + at) - n.get(output + at)));
-                n.put(d_cell_output + at, d - d * n.get(leak + i));
-            });
-        step.h = output;
-        step.d_h = d_cell_output;
-    }
-    void pass_leak(int64_t rows, const T *d_h, const T *leak, T *d_before) const {
-        for (int64_t r = 0; r < rows; r++)
-            each_vector<T>(width, [&](int64_t i, auto n) {
-                add_to<T>(d_before + r * width + i, n, n.get(d_h + r * width + i) * n.get(leak + i));
-            });
-    }
-    // The gates before the recurrent product: U x + b.
-    void begin(T *gates, const T *x, int64_t rows) const {
+    // The gates before the recurrent product: U x + b, in the first slots of a row.
+    void begin(T *slots, const T *x, int64_t rows) const {
         if (!s.u) {
-            memcpy(gates, x, sizeof(T) * rows * row_gates);
+            copy_rows(slots, x, rows);
             return;
         }
         const T *bias = static_cast<const T *>(s.bias);
         if (s.input_size < 8) {
-            multiply_by_rows(rows, x, s.input_size, input, gates, row_gates, bias);
+            multiply_by_rows(rows, x, s.input_size, input, slots, row_slots, bias);
             return;
         }
-        if (!bias) memset(gates, 0, sizeof(T) * rows * row_gates);
-        multiply(rows, x, s.input_size, input, gates, row_gates, bias);
+        for (int64_t r = 0; r < rows && !bias; r++) memset(slots + r * row_slots, 0, sizeof(T) * row_gates);
+        multiply(rows, x, s.input_size, input, slots, row_slots, bias);
+    }
+    void copy_rows(T *slots, const T *x, int64_t rows) const {
+        if (row_slots == row_gates)
+            memcpy(slots, x, sizeof(T) * rows * row_gates);
+        else
+            for (int64_t r = 0; r < rows; r++) memcpy(slots + r * row_slots, x + r * row_gates, sizeof(T) * row_gates);
     }
     // A complex output is shown as real parts and imaginary parts side by side.
     void show(const T *h, int64_t t) const {
@@ -296,14 +288,7 @@ template <class T> class TimeLoop {
         else
             for (int64_t i = 0; i < width; i++) d_h[i] += d_out[i];
     }
-    template <int WRITE = 0> static void prefetch(const T *p, int64_t count) {
-        for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, WRITE, 2);
-    }
     // Sequences that have ended keep their state; their history is zero.
-    void keep_ended(Step<T> &step, int64_t t, T *h_history, T *c_history) const {
-        keep_ended(step.h, step.h_before, t, h_history);
-        if (step.c_before) keep_ended(step.c, step.c_before, t, c_history);
-    }
     void keep_ended(T *now, const T *before, int64_t t, T *history) const {
         const size_t bytes = sizeof(T) * width;
         for (int64_t r = 0; r < rows; r++) {

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sphinx.util.typing import stringify_annotation
 
 import slimrnn
-from slimrnn._palette import COLORS, PALE
+from slimrnn.plotting import COLORS, PALE
 
 sys.path.insert(0, str(Path(__file__).parent))
 import docstring_markup

@@ -22,12 +22,10 @@ import tyro
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from slimrnn._palette import COLORS, GREY
-from slimrnn.cli.sample import load, write
-from slimrnn.data.errors import DataError
-from slimrnn.tasks import PTBCharsTask
+from slimrnn.data import DataError
+from slimrnn.plotting import COLORS, GREY, label_ends, save, styled
+from slimrnn.tasks import PTBCharsTask, load_run, sample_text
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, TrainingError, train
-from slimrnn.training.plots import label_ends, save, styled
 
 NAMES = ("anna", "ben", "clara", "dan", "emma", "frank", "grace", "hugo")
 COLOURS = ("red", "blue", "green", "black", "white", "brown", "grey", "pink")
@@ -65,8 +63,8 @@ def main(file: Path | None = None, updates: int = 1500, out: Path = Path("out/ch
     learned, unseen = str(task.text("train")), str(task.text("test"))
     levels |= {"6 characters": table_bits(learned, unseen, 6), "1 character": table_bits(learned, unseen, 1)}
     print(f"\nbits per character: GRU {bits:.3f}", *(f"{name} {level:.3f}" for name, level in levels.items()), sep=", ")
-    _, net = load(out / "run")
-    written = "".join(write(net, task, "", 2000, 0.8)).splitlines()[:-1]  # the last line may not be complete
+    net, _ = load_run(out / "run")
+    written = "".join(sample_text(net, task, "", 2000, 0.8)).splitlines()[:-1]  # the last line may not be complete
     print("\n".join(["", *written[:7]]))
     if file is None:
         print(f"\n{sum(re.fullmatch(TRUE, line) is not None for line in written)} of {len(written)} lines are true")

@@ -17,11 +17,9 @@ import tyro
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from slimrnn._palette import COLORS, GREY
-from slimrnn.cli.comparison import Contestant, comparison_table, draw_comparison
-from slimrnn.tasks import CopyTask, load_run
+from slimrnn.plotting import COLORS, GREY, save, styled
+from slimrnn.tasks import Contestant, CopyTask, comparison_table, draw_comparison, load_run
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, train
-from slimrnn.training.plots import save, styled
 
 NETS = {
     "KRU": (

@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 import slimrnn
-from slimrnn._palette import COLORS, PALE
 from slimrnn.analysis import arfima
-from slimrnn.training.plots import label_ends, save, styled
+from slimrnn.plotting import COLORS, PALE, label_ends, save, styled
 
 HIDDEN, WINDOW, BATCH = 128, 336, 16
 

@@ -23,9 +23,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from slimrnn import GRU, Diagonal, LowRank
-from slimrnn._palette import COLORS, GREY, PALE
 from slimrnn.analysis import ar1
-from slimrnn.training.plots import save, styled
+from slimrnn.plotting import COLORS, GREY, PALE, save, styled
 
 INPUTS, UNITS = 8, 128
 SPANS = ((0, 0.7), (0.05, 0.3), (0.15, 1), (0.35, 0.85), (0.4, 0.6), (0.65, 1))  # when streams begin and end

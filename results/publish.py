@@ -12,8 +12,8 @@ from statistics import mean
 
 import tyro
 
-from slimrnn.cli.comparison import Contestant
 from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
+from slimrnn.tasks.comparison import Contestant
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
 

@@ -15,22 +15,31 @@ from slimrnn import (
     MGU,
     RNN,
     SLSTM,
+    Antisymmetric,
     AntisymmetricRNN,
     BlockDiagonal,
+    Circulant,
+    ComplexDiagonal,
     CoRNN,
     Dense,
     Diagonal,
     FastGRNN,
     FullUnitary,
+    Householder,
     IndRNN,
     Kronecker,
     LayerNormGRU,
     LayerNormLSTM,
     Leaky,
+    Legendre,
     LipschitzRNN,
     LowRank,
     MinGRU,
     MinLSTM,
+    Permutation,
+    Shift,
+    Shuffle,
+    Sparse,
     Structure,
     UnICORNN,
     UnitaryProduct,
@@ -55,6 +64,20 @@ STRUCTURES: dict[str, Structure] = {
     "kronecker-fixed": Kronecker([2, 6], trainable=False),
     "full-unitary": FullUnitary(),
     "unitary-product": UnitaryProduct(),
+    "sparse": Sparse(0.25),
+    "sparse-mask": Sparse(mask=[[(i + 2 * j) % 5 == 1 for j in range(SIZE)] for i in range(SIZE)]),
+    "permutation": Permutation(seed=3),
+    "shift": Shift(2),
+    "monarch": BlockDiagonal(3) @ Shuffle(3) @ BlockDiagonal(3),
+    "doped-kronecker": Kronecker([3, 4]) + Sparse(0.1),
+    "low-rank@permutation+diagonal": LowRank(2) @ Permutation(seed=1) + Diagonal(),
+    "circulant": Circulant(),
+    "householder": Householder(4),
+    "antisymmetric": Antisymmetric(0.1),
+    "legendre": Legendre(20),
+    "complex-diagonal": ComplexDiagonal(0.4, 0.9),
+    "householder@diagonal@circulant": Householder(3) @ Diagonal() @ Circulant(),
+    "sum@tied": (Diagonal() + LowRank(3, tied=True)) @ (LowRank(2) + Sparse(0.1) @ Shift(1)),
 }
 
 RECTANGULAR: dict[str, Structure] = {  # 12 x 6
@@ -65,7 +88,14 @@ RECTANGULAR: dict[str, Structure] = {  # 12 x 6
     "kronecker-2": Kronecker([(4, 2), 3]),
     "kronecker-3": Kronecker([(2, 3), (3, 1), 2]),
     "sum": LowRank(1) + BlockDiagonal(2),
+    "sparse": Sparse(0.3),
+    "product": Shift(1) @ Permutation(seed=1) @ LowRank(2),
 }
+
+# Of these `nearest` finds a local optimum from where it starts: another start may not find a member again.
+LOCAL = ("unitary-product", "monarch", "doped-kronecker", "householder", "householder@diagonal@circulant", "sum@tied")
+# One matrix, without parameters.
+FIXED = ("permutation", "shift", "legendre")
 
 
 @dataclass(frozen=True)
@@ -124,8 +154,8 @@ CELLS = TORCH_CELLS | ZOO
 
 
 def fits(structure: Structure, complex: bool) -> bool:
-    """UnitaryProduct is the one structure that needs a complex state."""
-    return complex or not isinstance(structure, UnitaryProduct)
+    """Two structures need a complex state."""
+    return complex or not isinstance(structure, UnitaryProduct | ComplexDiagonal)
 
 
 FIELDS = [(s, c) for s in STRUCTURES for c in (False, True) if fits(STRUCTURES[s], c)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from import_graph import LEVELS, RANKS, Import, cycles, imports, modules, room_of
@@ -49,6 +50,14 @@ def test_imports_go_down() -> None:
 def test_private_modules_stay_in_their_package() -> None:
     private = sorted((e.importer, e.imported) for e in IMPORTS if not may_import(e.importer, e.imported))
     assert not private, f"expected public modules of another package, got private ones: {private}"
+
+
+def test_examples_use_public_modules() -> None:
+    """What a user copies from: nothing private, and nothing of the command line."""
+    texts = [path.read_text() for path in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))]
+    used = {name for text in texts for name in re.findall(r"^ *(?:from|import) (slimrnn[\w.]*)", text, re.MULTILINE)}
+    assert "slimrnn" in used
+    assert not {name for name in used if "._" in name or name.startswith("slimrnn.cli")}
 
 
 def test_rooms_within_a_room_do_not_import_each_other() -> None:

@@ -82,6 +82,7 @@ template <class T, class N> inline void add_to(T *sum, N n, Vec<T> v) { n.put(su
 // C++ for a cell's step, made from the same programs (generated.h) or written by hand (modrelu.h).
 template <class T> struct CellCode {
     const char *fingerprint;
+    int32_t sizes[9];  // gates, matrices, states, own_rows, slots, kept, spares, row_sums and product_count of the cell
     void (*forward)(Step<T> &);
     void (*backward)(Step<T> &);
 };

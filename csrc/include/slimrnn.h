@@ -203,11 +203,11 @@ SLIMRNN_API int32_t slimrnn_forward(const slimrnn_scan *scan);
 SLIMRNN_API int32_t slimrnn_backward(const slimrnn_scan *scan);
 
 /* The first term of a scan by itself, for rows of `width` numbers and the gates first ... last-1 only; of the scan, its
- * dtype, is_complex, width and terms are read, and its cell's gates.
- * PRODUCT   y (rows, last-first, width) += W x
- * ADJOINT   x (rows, width) += W^H y
- * GRADIENT  the term's gradients += the gradient of the sum of <y, W x> */
-enum slimrnn_way { SLIMRNN_PRODUCT = 0, SLIMRNN_ADJOINT = 1, SLIMRNN_GRADIENT = 2 };
+ * dtype, is_complex, width and terms are read, and its cell's matrices.
+ * WAY_PRODUCT   y (rows, last-first, width) += W x
+ * WAY_ADJOINT   x (rows, width) += W^H y
+ * WAY_GRADIENT  the term's gradients += the gradient of the sum of <y, W x> */
+enum slimrnn_way { SLIMRNN_WAY_PRODUCT = 0, SLIMRNN_WAY_ADJOINT = 1, SLIMRNN_WAY_GRADIENT = 2 };
 SLIMRNN_API int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int32_t first, int32_t last,
                                     void *x, void *y);
 

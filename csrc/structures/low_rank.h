@@ -10,7 +10,7 @@ template <class T> struct LowRank : Term<T> {
     static constexpr const char *name = "low_rank";
     static bool is_sound(const Operands &o, bool backward) {
         const int64_t rank = o.extent(0, 2);
-        return o.count() == 2 && o.gates() <= most_gates && o.has(0, o.gates(), o.size(), rank) &&
+        return o.count() == 2 && o.has(0, o.gates(), o.size(), rank) &&
                (o.has(1, o.gates(), rank, o.size()) || o.has(1, rank, o.size())) && (!backward || o.have_gradients(2));
     }
     static Term<T> *make(const Operands &o) { return new (std::nothrow) LowRank(o); }
@@ -22,8 +22,7 @@ template <class T> struct LowRank : Term<T> {
     T *d_left, *d_right;
     // Two gates go down in one product, since both see the same x (a GRU's come as two and one); all gates come back in
     // one, since they are added up.
-    static constexpr int most_gates = 4;
-    Packed<T> down[most_gates], up[most_gates], up_back[most_gates], down_back;
+    Packed<T> down[SLIMRNN_MOST_GATES], up[SLIMRNN_MOST_GATES], up_back[SLIMRNN_MOST_GATES], down_back;
     int64_t size;
 
     explicit LowRank(const Operands &o)

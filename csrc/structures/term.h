@@ -13,7 +13,7 @@ struct Operands {
     const slimrnn_scan *scan;
     const slimrnn_term &term;
 
-    int gates() const { return scan->gates; }
+    int gates() const { return scan->cell->matrices; }
     bool is_complex() const { return scan->is_complex; }
     int64_t width() const { return scan->width; }  // real numbers of a state
     int64_t size() const { return is_complex() ? width() / 2 : width(); }
@@ -53,7 +53,7 @@ template <class T> struct Term {
     virtual void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first,
                          int last, T *kept, int64_t ldk) const = 0;
     // What rmatvec leaves in kept (rows, gates, kept_size), rows ldk apart, for the gradient of the same range of gates to
-    // use. It is kept by gate: within a step, a gate may take part in one product only.
+    // use. It is kept by gate: products that share a gate have a memory each.
     virtual int64_t kept_size() const { return 0; }
     // sums (gradient_size numbers) += the gradient of Σ <y, W x> over these rows, where memory of a vector's length
     // follows x; at the end they are added to the caller's tensors

@@ -4,6 +4,7 @@
 // diagonals (1, 3, size), the vectors (1, 2, size) and p, int64 (size); complex, for one gate.
 #pragma once
 #include "fourier.h"
+#include "permutation.h"
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
@@ -26,16 +27,6 @@ template <class T> struct UnitaryProduct : Term<T> {
         return o.count() == 3 && o.is_complex() && o.gates() == 1 && o.has(0, 1, 3, o.size()) &&
                o.has(1, 1, 2, o.size()) && o.has(2, o.size()) && (!backward || o.have_gradients(2)) &&
                is_permutation(o.data<int64_t>(2), o.size());
-    }
-    static bool is_permutation(const int64_t *order, int64_t size) {
-        char *seen = new (std::nothrow) char[size_t(size)]();
-        bool sound = seen;
-        for (int64_t j = 0; j < size && sound; j++) {
-            sound = order[j] >= 0 && order[j] < size && !seen[order[j]];
-            if (sound) seen[order[j]] = 1;
-        }
-        delete[] seen;
-        return sound;
     }
     static Term<T> *make(const Operands &o) { return new (std::nothrow) UnitaryProduct(o); }
 

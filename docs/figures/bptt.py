@@ -15,8 +15,8 @@ from matplotlib.patches import Circle, Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from slimrnn._palette import COLORS, GREY, PALE
 from slimrnn.analysis import elman_bptt
+from slimrnn.plotting import COLORS, GREY, PALE
 
 Array = NDArray[np.float64]
 Clip = Callable[[Array], Array]

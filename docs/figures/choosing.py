@@ -12,9 +12,9 @@ from figure_style import LEGEND, save, styled, two_panels
 from matplotlib.axes import Axes
 
 from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, Kronecker, LowRank
-from slimrnn._palette import COLORS
 from slimrnn.analysis import state_reach
 from slimrnn.layers import RecurrentStack
+from slimrnn.plotting import COLORS
 from slimrnn.structures import Structure
 
 BLUE, RED, GREEN = COLORS[:3]

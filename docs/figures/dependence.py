@@ -14,7 +14,6 @@ from figure_style import LEGEND, save, styled, two_panels
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from slimrnn._palette import COLORS, GREY
 from slimrnn.analysis import (
     LongMemory,
     ar1,
@@ -29,6 +28,7 @@ from slimrnn.analysis import (
     local_whittle,
     white_noise,
 )
+from slimrnn.plotting import COLORS, GREY
 
 Array = NDArray[np.float64]
 Draw = Callable[[int, int], Array]  # steps, seed → one series

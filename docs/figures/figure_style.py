@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from slimrnn._palette import GREY
+from slimrnn.plotting import GREY
 
 LEGEND: dict[str, Any] = {
     "loc": "best",

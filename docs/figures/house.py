@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from slimrnn._palette import COLORS, GREY
+from slimrnn.plotting import COLORS, GREY
 
 BLUE, RED, GREEN = COLORS[:3]
 COLOR = {"csrc": COLORS[4], "cells": GREEN, "structures": GREEN}  # of rooms; the others are blue

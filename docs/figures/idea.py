@@ -16,7 +16,7 @@ from matplotlib.patches import FancyBboxPatch
 from numpy.typing import NDArray
 
 from slimrnn import RNN, BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, Structure, Sum, summary
-from slimrnn._palette import COLORS, GREY
+from slimrnn.plotting import COLORS, GREY
 
 DRAWN, COUNTED = 32, 512  # units of the layers that are drawn, and of those whose numbers are counted
 CELLS = {

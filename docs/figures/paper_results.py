@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from slimrnn._palette import COLORS, GREY
 from slimrnn.papers import find_row
+from slimrnn.plotting import COLORS, GREY
 from slimrnn.training.curve import read_curve
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from slimrnn import GRU, LSTM, RNN, FullUnitary
-from slimrnn._palette import COLORS, GREY
 from slimrnn.analysis import gaussian_information, linear_capacity, measure_gates, memory_capacity
 from slimrnn.layers import RecurrentStack
+from slimrnn.plotting import COLORS, GREY
 
 Array = NDArray[np.float64]
 

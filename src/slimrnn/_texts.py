@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 DIGITS = 18  # of the largest numbers that fit into 64 bits whatever their digits are
 
@@ -61,3 +61,18 @@ def _shown(value: object, most: int) -> str:
 
 
 _BRACKETS: dict[type, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}"}
+
+
+def number(value: float | None) -> str:
+    """A score with four significant digits."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text, the first aligned left and the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

@@ -21,7 +21,7 @@ def test_table_counts_what_the_paper_counts(capsys: pytest.CaptureFixture[str]) 
 def test_budget_finds_the_largest_state(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["params", "adding", "--budget", "50000", *LOW_RANK]) == 0
     hidden = hidden_size_for(50_000, GRU, 2, structure=LowRank(24) + Diagonal())
-    assert f"buy a state of {hidden}" in capsys.readouterr().out
+    assert f"largest state {hidden}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_budgets_know_groups_switches_and_decoders(
 ) -> None:
     blocks = ["--model.blocks", "2"] if "block-diagonal" in options else []
     assert main(["params", *options, *blocks, "--budget", "5000"]) == 0
-    assert f"buy a state of {hidden}\n" in capsys.readouterr().out
+    assert f"largest state {hidden}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

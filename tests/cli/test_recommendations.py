@@ -11,7 +11,9 @@ from cli_runs import complaint, trained
 
 from real_data import needs_data
 from slimrnn.cli import main
-from slimrnn.cli.recommend import load, suggestions
+from slimrnn.cli.recommend import suggestions
+from slimrnn.cli.settings import trained_net
+from slimrnn.tasks import RecommendTask
 
 CIRCLE = "abcdefgh"
 TINY = ["--model.hidden=12", "--optim.lr=3e-2", "--batch-size=8", "--no-tensorboard", "--threads=1", "--eval-every=60"]
@@ -73,7 +75,7 @@ def test_pages_and_times_are_read_where_the_net_does(runs: Path, capsys: pytest.
 
 
 def test_suggestions_are_those_of_a_whole_pass(runs: Path) -> None:
-    task, model = load(runs / "items")
+    task, model = trained_net(runs / "items", RecommendTask, None)
     found = suggestions(task, model, {"items": ["b", "c", "d"], "times": [], "pages": []}, 8, with_seen=True)
     places = [task.log.item_ids.index(item) for item in "bcd"]
     with torch.no_grad():

@@ -9,7 +9,8 @@ import torch
 from cli_runs import complaint, trained
 
 from slimrnn.cli import main
-from slimrnn.cli.sample import load, write
+from slimrnn.cli.settings import trained_net
+from slimrnn.tasks import PTBCharsTask, sample_text
 
 TEXT = "a stitch in time saves nine.\nno pain no gain.\n\nleast said soonest mended.\n" * 8
 
@@ -41,9 +42,9 @@ def test_a_seed_gives_one_text(runs: Path, name: str, capsys: pytest.CaptureFixt
 
 
 def test_without_temperature_the_likeliest_of_a_whole_pass_is_written(runs: Path) -> None:
-    task, model = load(runs / "streams")
+    task, model = trained_net(runs / "streams", PTBCharsTask, None)
     prompt = "a st"
-    text = prompt + "".join(write(model, task, prompt, 60, temperature=0))
+    text = prompt + "".join(sample_text(model, task, prompt, 60, temperature=0))
     read = torch.tensor([[task.symbols.index(character)] for character in "\n" + text[:-1]])
     with torch.no_grad():
         output, _ = model(read)
@@ -52,19 +53,19 @@ def test_without_temperature_the_likeliest_of_a_whole_pass_is_written(runs: Path
 
 
 def test_sentences_begin_anew_where_training_let_them(runs: Path) -> None:
-    task, model = load(runs / "sentences")
-    first = "".join(write(model, task, "", 30, temperature=0))
-    assert "".join(write(model, task, "no pain\n", 30, temperature=0)) == first
-    task, model = load(runs / "streams")
-    states = ["".join(write(model, task, prompt, 300, 1.0)) for prompt in ("", "no pain\n")]
+    task, model = trained_net(runs / "sentences", PTBCharsTask, None)
+    first = "".join(sample_text(model, task, "", 30, temperature=0))
+    assert "".join(sample_text(model, task, "no pain\n", 30, temperature=0)) == first
+    task, model = trained_net(runs / "streams", PTBCharsTask, None)
+    states = ["".join(sample_text(model, task, prompt, 300, 1.0)) for prompt in ("", "no pain\n")]
     assert states[0] != states[1]
 
 
 def test_a_low_temperature_is_near_the_likeliest(runs: Path) -> None:
-    task, model = load(runs / "streams")
-    likeliest = "".join(write(model, task, "no", 40, 0))
-    assert "".join(write(model, task, "no", 40, 1e-9, seed=3)) == likeliest
-    assert "".join(write(model, task, "no", 40, 1.0, seed=3)) != likeliest
+    task, model = trained_net(runs / "streams", PTBCharsTask, None)
+    likeliest = "".join(sample_text(model, task, "no", 40, 0))
+    assert "".join(sample_text(model, task, "no", 40, 1e-9, seed=3)) == likeliest
+    assert "".join(sample_text(model, task, "no", 40, 1.0, seed=3)) != likeliest
 
 
 def test_bad_input_is_refused(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

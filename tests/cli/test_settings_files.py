@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from slimrnn.cli import main
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.settings import load
-from slimrnn.training.errors import ConfigError
+from slimrnn.errors import ConfigError, UsageError
 
 TASK = "task: {name: copy, length: 10}\n"
 ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -150,7 +150,7 @@ def test_help_is_grouped_and_has_the_tasks_options(capsys: Capture) -> None:
         assert option in said
     assert len(said.splitlines()) < 100
     assert main(["train", "copy", "--help-verbose"]) == 0
-    assert "updates to train for" in capsys.readouterr().out
+    assert "number of updates (optimizer steps)" in capsys.readouterr().out
 
 
 def test_eval_gives_the_scores_of_the_run(tmp_path: Path, capsys: Capture) -> None:

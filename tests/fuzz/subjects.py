@@ -35,8 +35,8 @@ from slimrnn.training import Config, ModelConfig, Run
 from slimrnn.training.checkpoints import newest_checkpoint, read_checkpoint
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.curve import Curve, read_curve
-from slimrnn.training.files import VERSION, checksum
 from slimrnn.training.nets import WEIGHTS, read_net
+from slimrnn.training.run_files import VERSION, checksum
 from speech import sphere, tone
 from video_shards import frame_record, some_frames
 

@@ -18,8 +18,8 @@ import pytest
 from mutants import mutant
 from subjects import Subject, subjects
 
-from slimrnn.cli.errors import UsageError
 from slimrnn.data import DataError
+from slimrnn.errors import UsageError
 from slimrnn.training import TrainingError
 
 MUTANTS = int(os.environ.get("SLIMRNN_FUZZ", "30"))

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from registry import needs_library, numbers
-from slimrnn import GRU, LSTM
-from slimrnn.layers import RecurrentStack
+from slimrnn import GRU, LSTM, BlockDiagonal, Dense
+from slimrnn.layers import ContextSwitching, Deep, OutputRecurrent, RecurrentStack
 from slimrnn.ops import native
 
 
@@ -31,6 +32,39 @@ def test_backend_of_a_stack_is_that_of_its_layers(options: dict[str, object]) ->
         assert f"backend='{given}'" in repr(stack)
     stack.cores[0].backend = "reference"
     assert stack.backend == ("reference" if len(stack.cores) == 1 else "mixed")
+
+
+@needs_library
+@pytest.mark.parametrize(
+    "module",
+    [
+        Deep(2, GRU(2, 4), 3),
+        ContextSwitching(GRU(2, 4, structure=BlockDiagonal(2))),
+        OutputRecurrent(2, 4, 3),
+        OutputRecurrent(2, 4, 3, hidden_recurrence=Dense()),
+    ],
+    ids=lambda module: type(module).__name__,
+)
+def test_backend_of_what_is_around_layers_is_theirs(module: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, run = torch.zeros(3, 1, 2), native.scan
+    calls: list[object] = []
+
+    def counted(*given: Any) -> Any:
+        calls.append(given)
+        return run(*given)
+
+    monkeypatch.setattr(native, "scan", counted)
+    options = {"targets": torch.zeros(3, 1, 3)} if isinstance(module, OutputRecurrent) else {}
+    for wanted, given in (("reference", "reference"), ("auto", "native"), ("reference", "reference")):
+        module.backend = wanted  # type: ignore[assignment]
+        for each in (module, copy.deepcopy(module)):
+            assert each.backend == given
+            calls.clear()
+            each(x)
+            assert bool(calls) == (given == "native")
+            calls.clear()
+            each(x, **options)
+            assert given == "native" or not calls
 
 
 def test_unknown_backends_are_refused() -> None:

@@ -16,6 +16,7 @@ from slimrnn import (
     LSTM,
     RNN,
     BlockDiagonal,
+    ContextSwitching,
     Dense,
     Kronecker,
     LowRank,
@@ -155,6 +156,20 @@ def test_a_misspelt_option_gets_a_suggestion(layer: Any, given: str, meant: str)
         layer(3, **{given: 4})
     with pytest.raises(TypeError, match=told):
         layer.from_torch(layer.torch_type(3, 4), **{given: 4})
+
+
+def test_a_projection_is_answered_with_what_comes_near() -> None:
+    with pytest.raises(TypeError, match=r"got an unexpected .* 'proj_size'; LowRank\(r, tied=True\) .* is near to it"):
+        LSTM(3, 4, proj_size=2)  # type: ignore[call-arg]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_context_switching_takes_jagged_tensors_only() -> None:
+    switching, rows = ContextSwitching(GRU(3, 4, structure=BlockDiagonal(2))), [torch.ones(2, 3), torch.ones(1, 3)]
+    output, _ = switching(nested(*rows))
+    torch.testing.assert_close(output.unbind()[1], switching(rows[1])[0])
+    with pytest.raises(TypeError, match=r"expected .* nested one of layout torch.jagged, got torch.strided"):
+        switching(torch.nested.nested_tensor(rows, layout=torch.strided))
 
 
 def test_an_option_like_no_other_is_refused_without_a_suggestion() -> None:

@@ -14,11 +14,12 @@ from slimrnn.layers import RecurrentStack
 
 
 @pytest.mark.parametrize("cell", ["tanh", "modrelu", "lstm", "gru-before"])
-def test_residual_adds_each_upper_layers_input(cell: str) -> None:
-    stack = CELLS[cell].build(3, 6, 3, residual=True, bidirectional=True)
-    plain = CELLS[cell].build(3, 6, 3, bidirectional=True)
+@pytest.mark.parametrize("width", [3, 12])  # other than that of the outputs, and the same
+def test_residual_adds_each_upper_layers_input(cell: str, width: int) -> None:
+    stack = CELLS[cell].build(width, 6, 3, residual=True, bidirectional=True)
+    plain = CELLS[cell].build(width, 6, 3, bidirectional=True)
     plain.load_state_dict(stack.state_dict())
-    x = numbers(4, 2, 3)
+    x = numbers(4, 2, width)
     flow, expected = x, x
     for depth in range(3):
         one = CELLS[cell].build(flow.shape[-1], 6, bidirectional=True)

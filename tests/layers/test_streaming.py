@@ -46,6 +46,10 @@ def test_lean_steps_are_the_whole_sequence(cell: str, structure: str) -> None:
         assert find_stream(stack) is not None
 
 
+def test_the_first_layers_input_is_not_added() -> None:
+    check(LSTM(6, 6, 2, residual=True, dtype=torch.float64), numbers(5, 3, 6))
+
+
 def test_packed_weights_are_renewed() -> None:
     stack, x = LSTM(3, 8, 2, structure=LowRank(2), dtype=torch.float64), numbers(4, 2, 3)
     check(stack, x)

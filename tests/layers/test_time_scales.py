@@ -49,13 +49,27 @@ def last_part(state: Any) -> Tensor:
 @pytest.mark.parametrize("delay", [2, 5, 11])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_dilated_is_interleaved_plain_layers(name: str, delay: int, backend: str) -> None:
-    dilated = build(name, delays=delay, backend=backend)
-    plain = build(name, backend=backend)
+    dilated = build(name, delays=delay, learn_initial_state=True, backend=backend)
+    plain = build(name, learn_initial_state=True, backend=backend)
     plain.load_state_dict(dilated.state_dict())
     x = numbers(10, 3, 4)
     output, _ = dilated(x)
     for lane in range(min(delay, 10)):
         torch.testing.assert_close(output[lane::delay], plain(x[lane::delay])[0], rtol=1e-10, atol=1e-10)
+
+
+@every_layer
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_sequence_has_one_dropout_mask_for_all_its_lanes(name: str, backend: str) -> None:
+    stack = build(name, delays=2, recurrent_dropout=0.5, backend=backend)
+    output, _ = stack(numbers(1, 3, 4).expand(8, -1, -1))
+    torch.testing.assert_close(output[0::2], output[1::2])
+
+
+@every_scale
+def test_recurrent_dropout_of_everything_leaves_the_bias(options: dict[str, Any]) -> None:
+    output, _ = build("rnn", recurrent_dropout=1.0, **options)(numbers(8, 3, 4))
+    torch.testing.assert_close(output, output[:1].expand_as(output))
 
 
 @every_layer

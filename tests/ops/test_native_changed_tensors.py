@@ -14,7 +14,7 @@ from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from registry import CELLS, needs_library, numbers, randomise_
-from slimrnn import BlockDiagonal, Diagonal, Leaky, LowRank, UnitaryProduct
+from slimrnn import BlockDiagonal, ComplexDiagonal, Diagonal, Leaky, LowRank, Permutation, Sparse, UnitaryProduct
 from slimrnn.layers import RecurrentStack
 
 pytestmark = needs_library
@@ -40,6 +40,9 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "segments-input": ("gru-after", {"checkpoint_every": 2, "input_structure": LowRank(2), "leak": 0.3}),
     "modrelu": ("modrelu", {"structure": UnitaryProduct()}),
     "modrelu-input": ("modrelu", {"input_structure": LowRank(2), "transition_depth": 2}),
+    "product": ("gru-before", {"structure": LowRank(2) @ Permutation(seed=1) + Sparse(0.3)}),
+    "lru": ("identity-complex", {"structure": ComplexDiagonal(0.3, 0.9)}),
+    "lru-input": ("identity-complex", {"structure": ComplexDiagonal(0.3, 0.9), "input_structure": LowRank(2)}),
     "no-bias": ("gru-before", {"bias": False, "transition_depth": 2}),
     "two-layers": ("gru-after", {"num_layers": 2, "bidirectional": True, "input_structure": LowRank(2)}),
 }

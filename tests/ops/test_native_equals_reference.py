@@ -101,16 +101,29 @@ def test_wide_layers(shape: str, cell: str, batch: int) -> None:
     check_native(layer, numbers(6, batch, 19).float(), start(layer, batch))
 
 
+@pytest.mark.parametrize("cell", ["tanh", "lstm-peephole", "gru-before", "gru-leaky-deep", "modrelu"])
+def test_long_sequences(cell: str) -> None:
+    """Gradients are summed up every hundred rows or so."""
+    layer = build(cell, "low-rank+diagonal")
+    check_native(layer, numbers(70, BATCH, INPUT), start(layer))
+
+
+def test_leak_beside_peepholes() -> None:
+    layer = build("lstm-leaky", peephole=True)
+    check_native(layer, numbers(TIME, BATCH, INPUT), start(layer), LENGTHS)
+
+
 @precisions
 @pytest.mark.parametrize("cell", ["modrelu", "lstm"])
-@pytest.mark.parametrize("corner", [0.0, 1e-3, 0.5, 1.0])
+@pytest.mark.parametrize("corner", [0.0, 1e-5, 1e-3, 0.5, 1.0])
 def test_kronecker_factors_of_any_condition(corner: float, cell: str, dtype: torch.dtype) -> None:
     """From orthogonal to singular: gradients through a factor's inverse are taken only where that is safe."""
     stack = CELLS[cell].build(INPUT, 32, structure=Kronecker([2] * 5), dtype=dtype)
     with torch.no_grad():
         factor = stack.get_parameter("layers.0.recurrent.factor_2")
         pairs = torch.zeros((*factor.shape[:3], factor[0, 0, 0].numel()), dtype=dtype)
-        pairs[:, 0, 0, 0], pairs[:, 1, 1, 0] = 0.7, 0.7 * corner
+        pairs[:, 0, 0, 0] = pairs[:, 1, 1, 0] = 0.35 * (1 + corner)
+        pairs[:, 0, 1, 0] = pairs[:, 1, 0, 0] = 0.35 * (1 - corner)
         factor.copy_(pairs.view_as(factor))
     layer = stack.layer(0)
     check_native(layer, numbers(TIME, BATCH, INPUT).to(dtype), start(layer))

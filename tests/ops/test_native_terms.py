@@ -72,7 +72,7 @@ def check_range(built: StructuredMap, span: range, rows: int, dtype: torch.dtype
     weights = [t.detach().requires_grad_(t.is_floating_point() or t.is_complex()) for n in terms for t in n.tensors]
     product = built.matvec(x, chosen, tuple(weights))
     wanted = [w for w in weights if w.requires_grad]
-    expected = iter(torch.autograd.grad(product, wanted, y, allow_unused=True))
+    expected = iter(torch.autograd.grad(product, wanted, y, allow_unused=True) if wanted else ())
     forth, back = flat(torch.zeros_like(y), dtype), flat(torch.zeros_like(x), dtype)
     for term in terms:
         given = (gates, size, pairs)

@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from registry import CELLS, needs_library, numbers, randomise_
 from slimrnn import GRU, LowRank
-from slimrnn.layers import RecurrentStack
+from slimrnn.layers import ReadOut, RecurrentStack
 
 pytestmark = [
     needs_library,
@@ -92,3 +92,24 @@ def test_tracers_that_cannot_follow_say_so() -> None:
         torch.fx.symbolic_trace(stack)
     with pytest.raises(ValueError, match="Unknown type annotation"):
         torch.jit.script(stack)
+
+
+@grad_modes
+def test_traced_checkpoints_take_sequences_of_any_length(grad: bool) -> None:
+    stack = randomise_(GRU(3, 4, checkpoint_every=2, dtype=torch.float64, backend="native"), 0.1)
+    with torch.set_grad_enabled(grad):
+        traced: Any = torch.jit.trace(stack, (numbers(5, 2, 3),))
+    for time in (1, 4, 9):
+        x = numbers(time, 3, 3)
+        torch.testing.assert_close(traced(x), stack(x))
+
+
+@grad_modes
+def test_traced_readout_is_saved(grad: bool) -> None:
+    readout = ReadOut(GRU(3, 4, dtype=torch.float64), 2, at="last")
+    with torch.set_grad_enabled(grad):
+        traced: Any = torch.jit.trace(readout, (numbers(5, 2, 4),))
+    file, x = io.BytesIO(), numbers(5, 3, 4)
+    torch.jit.save(traced, file)
+    file.seek(0)
+    torch.testing.assert_close(torch.jit.load(file)(x), readout(x))

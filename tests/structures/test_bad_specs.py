@@ -7,7 +7,26 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from slimrnn import BlockDiagonal, Dense, Diagonal, FullUnitary, Kronecker, LowRank, Sum, UnitaryProduct
+from slimrnn import (
+    Antisymmetric,
+    BlockDiagonal,
+    Circulant,
+    ComplexDiagonal,
+    Dense,
+    Diagonal,
+    FullUnitary,
+    Householder,
+    Kronecker,
+    Legendre,
+    LowRank,
+    Permutation,
+    Product,
+    Shift,
+    Shuffle,
+    Sparse,
+    Sum,
+    UnitaryProduct,
+)
 
 CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no blocks": (lambda: BlockDiagonal(0), ValueError),
@@ -39,6 +58,34 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "rectangular product": (lambda: UnitaryProduct().build(12, 6, complex=True), ValueError),
     "real product": (lambda: UnitaryProduct().build(12), ValueError),
     "bad term of a sum": (lambda: (LowRank(2) + BlockDiagonal(5)).build(12), ValueError),
+    "number in a product": (lambda: Product((LowRank(2), 3)), TypeError),  # type: ignore[arg-type]
+    "product of one": (lambda: Product((Dense(),)), ValueError),
+    "bad factor of a product": (lambda: (LowRank(2) @ BlockDiagonal(5)).build(12), ValueError),
+    "square factor for an input": (lambda: (LowRank(2) @ Shift(1)).build(12, 6), ValueError),
+    "neither density nor mask": (lambda: Sparse(), ValueError),
+    "density of zero": (lambda: Sparse(0.0), ValueError),
+    "density above one": (lambda: Sparse(1.5), ValueError),
+    "empty mask": (lambda: Sparse(mask=[[False, False]]), ValueError),
+    "ragged mask": (lambda: Sparse(mask=[[True], [True, False]]), ValueError),
+    "mask of another size": (lambda: Sparse(mask=[[True, True]]).build(2), ValueError),
+    "negative seed": (lambda: Sparse(0.5, seed=-1), ValueError),
+    "number twice": (lambda: Permutation([0, 1, 1]), ValueError),
+    "order and seed": (lambda: Permutation([0, 1], seed=1), ValueError),
+    "order of another size": (lambda: Permutation([1, 0]).build(3), ValueError),
+    "rectangular permutation": (lambda: Permutation().build(12, 6), ValueError),
+    "shift of half": (lambda: Shift(0.5), TypeError),  # type: ignore[arg-type]
+    "groups that do not divide": (lambda: Shuffle(5).build(12), ValueError),
+    "rectangular circulant": (lambda: Circulant().build(12, 6), ValueError),
+    "no reflections": (lambda: Householder(0), ValueError),
+    "too many reflections": (lambda: Householder(13).build(12), ValueError),
+    "rectangular reflections": (lambda: Householder(2).build(12, 6), ValueError),
+    "infinite gamma": (lambda: Antisymmetric(float("inf")), ValueError),
+    "rectangular antisymmetric": (lambda: Antisymmetric().build(12, 6), ValueError),
+    "window of zero": (lambda: Legendre(0), ValueError),
+    "rectangular memory": (lambda: Legendre(5).build(12, 6), ValueError),
+    "ring inside out": (lambda: ComplexDiagonal(0.9, 0.5), ValueError),
+    "real ring": (lambda: ComplexDiagonal().build(12), ValueError),
+    "rectangular ring": (lambda: ComplexDiagonal().build(12, 6, complex=True), ValueError),
     "no size": (lambda: Dense().build(0), ValueError),
     "gates below none": (lambda: Dense().build(3, 3, -1), ValueError),
 }

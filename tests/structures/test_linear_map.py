@@ -132,6 +132,20 @@ def test_parameter_counts_are_exact(name: str, complex: bool) -> None:
         "kronecker-fixed": gates * (4 + 36) * reals,
         "full-unitary": gates * n * n * reals,
         "unitary-product": gates * 7 * n,
+        "sparse": gates * 36 * reals,
+        "sparse-mask": gates * 29 * reals,
+        "permutation": 0,
+        "shift": 0,
+        "monarch": gates * 2 * 48 * reals,
+        "doped-kronecker": gates * (9 + 16 + 14) * reals,
+        "low-rank@permutation+diagonal": gates * 5 * n * reals,
+        "circulant": gates * n * reals,
+        "householder": gates * 4 * n * reals,
+        "antisymmetric": gates * (n * (n - 1) if complex else 0) + gates * (n if complex else n * (n - 1) // 2),
+        "legendre": 0,
+        "complex-diagonal": gates * 2 * n,
+        "householder@diagonal@circulant": gates * 5 * n * reals,
+        "sum@tied": (gates * n + (gates + 1) * 3 * n + gates * (4 * n + 14)) * reals,
     }[name]
     built = square(name, complex, gates)
     assert built.num_parameters == expected == sum(p.numel() for p in built.parameters())

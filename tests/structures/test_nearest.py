@@ -10,11 +10,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from registry import FIELDS, RECTANGULAR, SIZE, STRUCTURES, numbers
-from slimrnn import BlockDiagonal, Diagonal, FullUnitary, Kronecker, LowRank, Structure, UnitaryProduct
+from registry import FIELDS, FIXED, LOCAL, RECTANGULAR, SIZE, STRUCTURES, numbers
+from slimrnn import (
+    Antisymmetric,
+    BlockDiagonal,
+    ComplexDiagonal,
+    Diagonal,
+    FullUnitary,
+    Householder,
+    Kronecker,
+    LowRank,
+    Structure,
+    UnitaryProduct,
+)
 from slimrnn.structures import StructuredMap
 from slimrnn.structures.sum import SumMap
 from slimrnn.structures.unitary_product import UnitaryProductMap
+
+NO_CONES = (UnitaryProduct, FullUnitary, Householder, Antisymmetric, ComplexDiagonal)
 
 fields = pytest.mark.parametrize(("name", "complex"), FIELDS)
 
@@ -32,8 +45,9 @@ def distance(a: Tensor, b: Tensor) -> float:
 def test_nearest_to_a_member_is_that_member(name: str, complex: bool, weight_norm: bool) -> None:
     member = build(STRUCTURES[name], complex, weight_norm=weight_norm)
     w = member.dense().detach()
-    assert distance(member.nearest(w).dense(), w) < 1e-9
-    if name != "unitary-product":  # a fresh one has another permutation
+    if name != "doped-kronecker":  # a sum begins with its first term alone, and which entries are then left is a guess
+        assert distance(member.nearest(w).dense(), w) < 1e-9
+    if name not in LOCAL:
         assert distance(STRUCTURES[name].nearest(w).dense(), w) < 1e-9
 
 
@@ -55,7 +69,7 @@ def test_nearest_beats_random_members(name: str, complex: bool) -> None:
             other.permutation.copy_(member.get_buffer("permutation"))
         # at its best scale too, where the family is a cone
         w = other.dense().detach()
-        if not isinstance(STRUCTURES[name], UnitaryProduct | FullUnitary):
+        if name not in FIXED and not isinstance(STRUCTURES[name], NO_CONES):
             w = w * float((w.conj() * target).sum().real / (w.conj() * w).sum().real)
         assert best <= distance(w, target) + 1e-12
 
@@ -67,10 +81,10 @@ def test_nearest_is_stationary(name: str, complex: bool) -> None:
     member = build(STRUCTURES[name], complex).nearest(target)
     error = (member.dense() - target).abs().square().sum()
     parameters = [p for p in member.parameters() if p.requires_grad]
-    if parameters:
+    if parameters and name != "sum@tied":  # ranks are no closed sets: its parameters may grow for ever
         slopes = torch.autograd.grad(error, parameters)
-        # Block descent over the unitary product's five factors creeps towards the end.
-        tolerance = 1e-3 if name == "unitary-product" else 1e-4
+        # Descent over several factors creeps towards the end.
+        tolerance = 1e-3 if name in LOCAL else 1e-4
         assert max(float(g.abs().max()) for g in slopes) <= tolerance * float(error.detach())
 
 

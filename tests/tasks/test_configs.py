@@ -14,9 +14,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slimrnn.errors import ConfigError
 from slimrnn.tasks import AddingTask, CopyTask, WordCopyTask, config_from_dict, config_to_dict, registry
 from slimrnn.training import Config, ModelConfig, OptimConfig, Task
-from slimrnn.training.errors import ConfigError
 
 NAMES = ", ".join(registry.TASKS)
 COUNTS = st.integers(1, 10**6)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from slimrnn.errors import CheckpointError, RunDirectoryError
 from slimrnn.tasks import CopyTask, load_run
 from slimrnn.training import Config, ModelConfig, train
-from slimrnn.training.errors import CheckpointError, RunDirectoryError
 from slimrnn.training.evaluation import EvaluationBatches, measure
 
 CONFIG = Config(

@@ -19,10 +19,10 @@ from slimrnn.data.mnist import load_mnist
 from slimrnn.tasks import MnistHighwayTask, PixelMnistTask
 from slimrnn.training import Batch, Config, ConfigError, ModelConfig, OptimConfig
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.files import read_tensors
-from slimrnn.training.highway_model import HighwayModel
+from slimrnn.training.models.highway_model import HighwayModel
 from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.run import evaluate, resume, train
+from slimrnn.training.run_files import read_tensors
 
 TASK = MnistHighwayTask()
 NET = ModelConfig("highway", 8, "low-rank", rank=2, layers=2, nonlinearity="relu", dropout=0.3)
@@ -158,7 +158,7 @@ def test_commands_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert float(test.split()[2]) > 0.7  # of ten digits
     assert main(["params", "mnist-highway", "--model.structure=low-rank", "--model.rank=8", "--budget=10000"]) == 0
     said = capsys.readouterr().out
-    assert "10,000 parameters of highway layers buy a state of 277" in said  # n (4 · 8 + 4)
+    assert "10,000 parameters of highway layers: largest state 277" in said  # n (4 · 8 + 4)
     assert "highway.layers.0  LowRank(8)" in said
 
 

@@ -15,14 +15,15 @@ import torch
 from lightning.pytorch import Trainer
 from torch.nn import functional
 
+from exact_resume import check_exact_resume
 from real_data import needs_data
 from slimrnn.data.text import Text
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.sentences import Sentences
-from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, resume, train
+from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, train
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
 
 MODEL = ModelConfig("lstm", 6)
@@ -171,15 +172,7 @@ def test_long_sentences_are_left_out_of_training_only(file: Path) -> None:
 @pytest.mark.parametrize("streams", [None, 8])
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(file: Path, tmp_path: Path, streams: int | None) -> None:
     config = settings(PTBCharsTask(file, streams=streams), bptt=5 if streams else None)
-    whole = train(replace(config, out=tmp_path / "whole"), quiet=True)
-    stopped = replace(config, out=tmp_path / "stopped")
-    assert train(stopped, budget=0, quiet=True).ended == "budget"
-    resumed = resume(tmp_path / "stopped", stopped, quiet=True)
-    assert resumed.final == whole.final
-    curves = [Run(tmp_path / name).curve for name in ("whole", "stopped")]
-    for curve in curves:
-        del curve["seconds"]
-    assert repr(curves[0]) == repr(curves[1])
+    check_exact_resume(config, tmp_path)
 
 
 @needs_data

@@ -12,15 +12,16 @@ import pytest
 import torch
 from torch.nn import functional
 
+from exact_resume import check_exact_resume
 from real_data import needs_data
 from slimrnn import summary
+from slimrnn.errors import ConfigError
 from slimrnn.tasks import recommend as recommend_file
 from slimrnn.tasks.recommend import RecommendTask
-from slimrnn.tasks.recommend_model import RecommenderModel
-from slimrnn.training import Config, ModelConfig, OptimConfig, Run, resume, train
+from slimrnn.training import Config, ModelConfig, OptimConfig, Run, train
 from slimrnn.training.checks import check
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.evaluation import EvaluationBatches, measure
+from slimrnn.training.models.recommender_model import RecommenderModel
 from slimrnn.training.task import Batch
 
 MODEL = ModelConfig("gru", 6)
@@ -162,15 +163,7 @@ def test_tied_nets_have_one_embedding_of_items(file: Path) -> None:
 @pytest.mark.parametrize("options", [{"negatives": 5}, {"split": "temporal"}, {"negatives": 4, "tied": True}])
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(file: Path, tmp_path: Path, options: dict[str, Any]) -> None:
     config = settings(RecommendTask(file=file, **options))
-    whole = train(replace(config, out=tmp_path / "whole"), quiet=True)
-    stopped = replace(config, out=tmp_path / "stopped")
-    assert train(stopped, budget=0, quiet=True).ended == "budget"
-    resumed = resume(tmp_path / "stopped", stopped, quiet=True)
-    assert resumed.final == whole.final
-    curves = [Run(tmp_path / name).curve for name in ("whole", "stopped")]
-    for curve in curves:
-        del curve["seconds"]
-    assert repr(curves[0]) == repr(curves[1])
+    check_exact_resume(config, tmp_path)
 
 
 def test_a_net_learns_the_circle_and_beats_popularity(file: Path, tmp_path: Path) -> None:

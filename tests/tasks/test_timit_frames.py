@@ -16,11 +16,11 @@ from scoring import value
 from real_data import needs_data
 from slimrnn.data import DataError, timit
 from slimrnn.data.phones import classes
+from slimrnn.errors import ConfigError
 from slimrnn.tasks import TimitFramesTask, config_to_dict
 from slimrnn.training import Batch, Config, ModelConfig
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import check
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.run import train
 from speech import write_utterance
 

@@ -22,8 +22,8 @@ from slimrnn.tasks.dates import FORMATS, SOURCE_ALPHABET, TARGET_ALPHABET, decod
 from slimrnn.tasks.transduction import TransductionTask
 from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, resume, train
 from slimrnn.training.checks import build_model, check
-from slimrnn.training.files import read_tensors
 from slimrnn.training.nets import WEIGHTS
+from slimrnn.training.run_files import read_tensors
 
 CASES: dict[str, TransductionTask] = {
     "reverse": ReverseTask(6),

@@ -17,16 +17,17 @@ from scoring import value
 from torch import Tensor
 from torch.nn import functional
 
+from exact_resume import check_exact_resume
 from real_data import needs_data
 from slimrnn.data import DataError
 from slimrnn.data.tfrecord import find_records
 from slimrnn.data.youtube8m import SCALE, SHIFT
 from slimrnn.tasks import YouTube8MTask
-from slimrnn.tasks.frame_model import dequantised
-from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Run, resume, train
+from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Run, train
 from slimrnn.training.batches import Batches, as_dtype
 from slimrnn.training.checks import build_model
 from slimrnn.training.evaluation import EvaluationBatches, Totals, measure
+from slimrnn.training.models.frame_model import dequantised
 from video_shards import flip, frame_record, some_frames, some_records, write_shard
 
 REAL = YouTube8MTask(level="video")
@@ -249,12 +250,7 @@ def either(request: pytest.FixtureRequest, task: YouTube8MTask) -> YouTube8MTask
 
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(either: YouTube8MTask, tmp_path: Path) -> None:
     config = settings(either, valid_size=20, test_size=20)
-    whole = train(replace(config, out=tmp_path / "whole"), quiet=True)
-    stopped = replace(config, out=tmp_path / "stopped")
-    assert train(stopped, budget=0, quiet=True).ended == "budget"
-    resumed = resume(tmp_path / "stopped", stopped, quiet=True)
-    assert resumed.final == whole.final
-    assert repr(curve(tmp_path / "stopped")) == repr(curve(tmp_path / "whole"))
+    whole = check_exact_resume(config, tmp_path)
     assert set(whole.final["test"]) == {"loss", "hit_at_1", "perr", "gap_at_20", "map"}
 
 

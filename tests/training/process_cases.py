@@ -13,9 +13,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from slimrnn.errors import TrainingDiverged
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Score, TrainingError
-from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
 
 

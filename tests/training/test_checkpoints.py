@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from training_cases import EchoTask, file_size_limit, tiny
 
-from slimrnn.training import CheckpointError, OptimConfig, RunDirectoryError
+from slimrnn.training import CheckpointError, OptimConfig, RunDirectoryError, resume, train
 from slimrnn.training.checkpoints import (
     checkpoint_path,
     list_checkpoints,
@@ -25,8 +25,8 @@ from slimrnn.training.checkpoints import (
     remove_old,
     write_checkpoint,
 )
-from slimrnn.training.files import read_tensors, write_tensors, write_whole
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import read_tensors, write_tensors, write_whole
 
 STATE: dict[str, Any] = {
     "update": 7,
@@ -191,3 +191,16 @@ def test_fingerprint_outlives_the_addition_of_settings() -> None:
     optim = OptimConfig(lr=1e-2)
     assert fingerprint(tiny(optim=Optim(lr=1e-2))) == fingerprint(tiny(optim=optim))
     assert fingerprint(tiny(optim=Optim(lr=1e-2, invented_later=1.0))) != fingerprint(tiny(optim=optim))
+
+
+@pytest.mark.parametrize("entry", ["model", "optimizer", "loop"])
+def test_a_checkpoint_without_a_part_of_the_state_is_refused_with_its_place(entry: str, tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run")
+    train(config, quiet=True)
+    (path,) = list_checkpoints(tmp_path / "run" / "checkpoints")[-1:]
+    tensors, data = read_tensors(path, "checkpoint")
+    data["checkpoint"][1] = [pair for pair in data["checkpoint"][1] if pair[0] != entry]
+    write_tensors(path, "checkpoint", tensors, data)
+    more = replace(config, updates=config.updates + 1)
+    with pytest.raises(CheckpointError, match=rf"expected the state .* of {config.out}, got another form: .*{entry}"):
+        resume(tmp_path / "run", more, quiet=True)

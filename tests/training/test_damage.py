@@ -30,10 +30,10 @@ from slimrnn.training import (
 from slimrnn.training.checkpoints import newest_checkpoint
 from slimrnn.training.checks import build_model
 from slimrnn.training.curve import Curve, read_curve
-from slimrnn.training.files import VERSION, checksum, read_tensors, write_tensors
 from slimrnn.training.launch import my_place
 from slimrnn.training.nets import WEIGHTS, read_net
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import VERSION, checksum, read_tensors, write_tensors
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"config": null}'])
@@ -73,9 +73,7 @@ def test_records_that_are_not_ours_are_refused(content: str, message: str, tmp_p
 )
 def test_results_of_another_form_are_refused(result: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"config": {}, "result": result}))
-    with pytest.raises(
-        RunDirectoryError, match=r"expected what came of a run as result in .*run.json, got another form"
-    ):
+    with pytest.raises(RunDirectoryError, match=r"expected the result of a run in .*run.json, got another form"):
         _ = Run(tmp_path).result
     with pytest.raises(
         RunDirectoryError, match=r"expected the number of parameters as parameters.total in .*, got None"
@@ -132,7 +130,7 @@ def test_checkpoints_with_a_right_checksum_and_another_content_are_refused(data:
     path = tmp_path / "update-000000001.safetensors"
     write_with_data(path, "checkpoint", build_model(tiny()).state_dict(), data)
     said: list[str] = []
-    with pytest.raises(CheckpointError, match=r"none of the 1 checkpoints in .* can be used"):
+    with pytest.raises(CheckpointError, match=r"none of the 1 checkpoints in .* can be used; the newest: .*update-"):
         newest_checkpoint(tmp_path, "", said.append)
     assert len(said) == 1
     assert "expected" in said[0]
@@ -162,13 +160,9 @@ def test_a_damaged_line_of_the_curve_is_named(line: bytes, tmp_path: Path) -> No
     path = tmp_path / "run" / "curve.csv"
     before = path.read_bytes()
     path.write_bytes(before + line)
-    with pytest.raises(
-        RunDirectoryError, match=r"in line 3 of .*curve.csv, got .*; mend the line|in line 3 of .*: mend the line"
-    ):
+    with pytest.raises(RunDirectoryError, match=r"in corrupt line 3 of .*curve.csv, got .*[;:] fix or delete it"):
         resume(tmp_path / "run", config, quiet=True)
-    with pytest.raises(
-        RunDirectoryError, match=r"in line 3 of .*curve.csv, got .*; mend the line|in line 3 of .*: mend the line"
-    ):
+    with pytest.raises(RunDirectoryError, match=r"in corrupt line 3 of .*curve.csv, got .*[;:] fix or delete it"):
         _ = Run(tmp_path / "run").curve
     path.write_bytes(before + b"10,0.1,")  # what a kill may leave
     assert Run(tmp_path / "run").curve["update"] == [0]
@@ -177,11 +171,27 @@ def test_a_damaged_line_of_the_curve_is_named(line: bytes, tmp_path: Path) -> No
 
 CURVE = "update,seconds,lr,train/loss,valid/loss\n0,0.1,0.01,,0.5\n10,0.2,0.01,0.4,0.3\n"
 BAD_CURVES = {
-    "superscript": ("10,0.2", "1²,0.2", "expected a whole number as update in line 3 of .*curve.csv, got '1²': mend"),
-    "many digits": ("10,0.2", "9" * 5000 + ",0.2", "expected a whole number as update in line 3 of .*, got '9{59}…:"),
-    "other scripts": (",0.3", ",٣", "expected a number or nothing as valid/loss in line 3 of .*, got '٣': mend"),
-    "underscore": (",0.3", ",1_0", "expected a number or nothing as valid/loss in line 3 of .*, got '1_0': mend"),
-    "a field too many": (",0.3", ",0.3,1", "expected 5 numbers in line 3 of .*, got 6 fields: '10,0.2,0.01,0.4,0.3,1'"),
+    "superscript": (
+        "10,0.2",
+        "1²,0.2",
+        "expected a whole number as update in corrupt line 3 of .*curve.csv, got '1²': fix",
+    ),
+    "many digits": (
+        "10,0.2",
+        "9" * 5000 + ",0.2",
+        "expected a whole number as update in corrupt line 3 of .*, got '9{59}…:",
+    ),
+    "other scripts": (",0.3", ",٣", "expected a number or nothing as valid/loss in corrupt line 3 of .*, got '٣': fix"),
+    "underscore": (
+        ",0.3",
+        ",1_0",
+        "expected a number or nothing as valid/loss in corrupt line 3 of .*, got '1_0': fix",
+    ),
+    "a field too many": (
+        ",0.3",
+        ",0.3,1",
+        "expected 5 numbers in corrupt line 3 of .*, got 6: '10,0.2,0.01,0.4,0.3,1'",
+    ),
     "no header": (CURVE.partition("\n")[0] + "\n", "", "expected different columns, .* in line 1 of .*, got '0,0.1,"),
     "renamed update": ("update,", "step,", "expected different columns, update and seconds first, .* got 'step,sec"),
     "a column twice": ("train/loss", "lr", "expected different columns, .* got 'update,seconds,lr,lr,valid/loss'"),
@@ -203,7 +213,7 @@ def test_a_renamed_column_is_told_when_a_row_is_written(tmp_path: Path) -> None:
     (tmp_path / "curve.csv").write_text(CURVE.replace("valid/loss", "valid/los"))
     curve = Curve(tmp_path / "curve.csv", 10)
     with pytest.raises(
-        RunDirectoryError, match=r"expected columns of update, .*, valid/loss in .*, got 'valid/los': mend"
+        RunDirectoryError, match=r"expected columns of update, .*, valid/loss in .*, got 'valid/los': fix"
     ):
         curve.write({"update": 20, "seconds": 0.3, "lr": 0.01, "train/loss": 0.2, "valid/loss": 0.1})
 

@@ -27,7 +27,7 @@ from slimrnn.training.locking import is_locked, locked
 
 def test_existing_directory_is_refused_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunDirectoryError, match="exists: choose another directory, or go on with the run in it"):
+    with pytest.raises(RunDirectoryError, match="exists: choose another directory, or continue the run in it"):
         train(tiny(tmp_path))
     with pytest.raises(RunDirectoryError, match="exists"):
         train(tiny(tmp_path / "file"))

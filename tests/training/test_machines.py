@@ -46,7 +46,7 @@ def test_two_nodes_give_the_curve_of_one_process_even_if_one_is_lost_on_the_way(
     assert lost.returncode == -signal.SIGKILL
     assert first.returncode == 1
     assert "slimrnn: lost contact with one of the 3 other processes" in first.stderr
-    assert f"to go on when that is mended: slimrnn resume {tmp_path / 'run'}" in first.stderr
+    assert f"to continue once that is fixed: slimrnn resume {tmp_path / 'run'}" in first.stderr
     assert Run(tmp_path / "run").curve["update"] == [0, 5, 10, 15]
 
     for node in _on_two_nodes(["-m", "slimrnn", "resume", str(tmp_path / "run")], "second"):

@@ -11,15 +11,24 @@ from slimrnn import (
     LEM,
     MGU,
     SLSTM,
+    Antisymmetric,
     BlockDiagonal,
+    Circulant,
+    ComplexDiagonal,
     CoRNN,
     Dense,
     Diagonal,
     FullUnitary,
+    Householder,
     IndRNN,
     Kronecker,
+    Legendre,
     LowRank,
+    Permutation,
     Recurrent,
+    Shift,
+    Shuffle,
+    Sparse,
     Structure,
     UnICORNN,
     UnitaryProduct,
@@ -27,7 +36,7 @@ from slimrnn import (
 from slimrnn.layers import RecurrentStack
 from slimrnn.training import ConfigError, ModelConfig, SequenceModel
 from slimrnn.training.cells import LAYERS
-from slimrnn.training.model import recurrent_parameters, structure_from
+from slimrnn.training.models.sequence_model import recurrent_parameters, structure_from
 
 NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({}, Dense()),
@@ -41,6 +50,16 @@ NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({"structure": "full-unitary"}, FullUnitary()),
     ({"structure": "unitary-product"}, UnitaryProduct()),
     ({"structure": "slimrnn.structures:Dense + diagonal"}, Dense() + Diagonal()),  # any module's
+    ({"structure": "slimrnn.structures:Dense@shift(-2)"}, Dense() @ Shift(-2)),
+    (
+        {"structure": "block-diagonal @ shuffle(2) @ block-diagonal + sparse(1e-1, 3)", "blocks": 2},
+        BlockDiagonal(2) @ Shuffle(2) @ BlockDiagonal(2) + Sparse(0.1, seed=3),
+    ),
+    ({"structure": "low-rank(3)@permutation(5)+diagonal"}, LowRank(3) @ Permutation(seed=5) + Diagonal()),
+    ({"structure": "(low-rank(3) + diagonal) @ householder(2)"}, (LowRank(3) + Diagonal()) @ Householder(2)),
+    ({"structure": "kronecker(2,4)+circulant"}, Kronecker([2, 4]) + Circulant()),
+    ({"structure": "antisymmetric(0.5)+legendre(20)"}, Antisymmetric(0.5) + Legendre(20)),
+    ({"structure": "complex-diagonal(0.5, 0.9)"}, ComplexDiagonal(0.5, 0.9)),
 ]
 
 
@@ -80,7 +99,13 @@ def test_every_layer_of_the_table_can_be_built() -> None:
 IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"structure": "low-rnk"}, "got 'low-rnk'; did you mean 'low-rank'"),
     ({"structure": "dense+"}, "expected structure from .* got ''"),
-    ({"input_structure": "sparse"}, "expected input_structure from"),
+    ({"input_structure": "sparsest"}, "expected input_structure from"),
+    ({"structure": "sparse"}, r"expected sparse with a number, such as sparse\(0.05\), got none"),
+    ({"structure": "sparse(2)"}, r"expected arguments that suit sparse in structure, got \(2\): expected density"),
+    ({"structure": "shift(1.2.3)"}, "expected numbers between the brackets"),
+    ({"structure": "(dense+diagonal"}, r"expected every \( of structure to be closed"),
+    ({"structure": "dense dense"}, "expected structure to be names with"),
+    ({"structure": "dense+low-rank(3)", "blocks": 3}, "expected blocks only with block-diagonal"),
     ({"structure": "no.such.module:Dense"}, "expected structure to be a structure that can be imported, got 'no.such"),
     ({"structure": "slimrnn.structures:LowRank"}, "that needs no arguments, .* missing 1 required .* 'rank'"),
     ({"structure": "os:getcwd"}, "expected structure to be a structure, got builtin_function"),

@@ -15,7 +15,7 @@ from lightning.pytorch.loggers import CSVLogger
 from training_cases import EchoTask, tiny
 
 from slimrnn.training import Config, OptimConfig, SequenceModule, train
-from slimrnn.training.files import read_tensors
+from slimrnn.training.run_files import read_tensors
 
 
 @pytest.fixture(autouse=True)

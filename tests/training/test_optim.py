@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from slimrnn.training import ModelConfig, OptimConfig, SequenceModel
-from slimrnn.training.model import recurrent_parameters
+from slimrnn.training.models.sequence_model import recurrent_parameters
 from slimrnn.training.optim import RMSprop, build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
 from slimrnn.training.rates import Rate, refresh_rate_
 

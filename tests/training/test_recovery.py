@@ -12,8 +12,8 @@ from torch import nn
 from training_cases import EchoTask, tiny
 
 from slimrnn.training import OptimConfig, Run, TrainingDiverged, train
-from slimrnn.training.files import read_tensors
 from slimrnn.training.recovery import GoodState, is_finite
+from slimrnn.training.run_files import read_tensors
 
 
 def test_nan_leads_back_at_half_the_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

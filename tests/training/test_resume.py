@@ -14,8 +14,8 @@ from training_cases import KILLED
 
 from slimrnn.training import Run, resume, train
 from slimrnn.training.checkpoints import FORMAT, list_checkpoints, read_checkpoint, write_checkpoint
-from slimrnn.training.files import read_tensors
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import read_tensors
 
 
 @pytest.fixture(scope="module")

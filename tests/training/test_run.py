@@ -125,7 +125,7 @@ def test_budget_ends_a_run_that_can_be_resumed(tmp_path: Path, capsys: pytest.Ca
     config = tiny(tmp_path / "run")
     stopped = train(config, budget=0, quiet=True)
     assert (stopped.ended, stopped.updates, Run(stopped.directory).status) == ("budget", 1, "budget")
-    assert "stopped after update 1; to go on: slimrnn resume" in capsys.readouterr().out
+    assert "stopped after update 1; to continue: slimrnn resume" in capsys.readouterr().out
     whole = train(replace(config, out=tmp_path / "whole"), quiet=True)
     resumed = resume(stopped.directory, config, quiet=True)
     assert (resumed.ended, resumed.final) == ("finished", whole.final)

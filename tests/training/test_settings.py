@@ -22,8 +22,8 @@ from slimrnn.training import (
     train,
 )
 from slimrnn.training.checks import build_model
-from slimrnn.training.files import read_tensors
-from slimrnn.training.model import recurrent_parameters
+from slimrnn.training.models.sequence_model import recurrent_parameters
+from slimrnn.training.run_files import read_tensors
 
 
 def test_recurrent_rate_of_zero_leaves_the_matrices(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 from training_cases import tiny
 
+from slimrnn.plotting import label_ends
 from slimrnn.training import Config, ModelConfig, train
 from slimrnn.training.config import plain
 from slimrnn.training.curve import Curve, read_curve
-from slimrnn.training.plots import Line, describe_model, describe_task, draw_curves, label_ends, plot_curves
+from slimrnn.training.plots import Line, describe_model, describe_task, draw_curves, plot_curves
 from slimrnn.training.progress import Progress, in_words
 
 

@@ -36,9 +36,9 @@ class Cell(nn.Module):
                 n = torch.tanh(x_n + matvec(f * h, slice(1, 2)).squeeze(-2))
                 return (h + f * (n - h),)
 
-    The first state is the layer's output. Every gate has an input product, in `wx` with its bias, and a recurrent matrix;
-    a cell with more or fewer recurrent matrices than gates says so in `matrices`. Parameters and buffers that act within
-    the step are numbers for each unit: their last axis has length hidden_size."""
+    The first state is the layer's output. Every gate has an input product, in `wx` with its bias, and a recurrent
+    matrix; a cell with more or fewer recurrent matrices than gates says so in `matrices`. Parameters and buffers that
+    act within the step are numbers for each unit, (H) or (rows, H), or one number for all."""
 
     gates: ClassVar[tuple[str, ...]]
     states: ClassVar[int] = 1
@@ -77,7 +77,7 @@ class Cell(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} does not define step")
 
     def start_bias(self, gate: str, option: str, start: GateBias) -> None:
-        """Set the initial bias of a gate, given as `option`: a number, (first, last) over the units, or one for each."""
+        """Set the initial bias of a gate, given as `option`: a number, (first, last) over the units, or one each."""
         start_H = gate_bias(option, start, self.hidden_size, self.bias is not None)
         if self.bias is not None:
             with torch.no_grad():

@@ -39,4 +39,5 @@ class FastGRNNCell(Cell):
         v = (wx_BGH + matvec(h)).squeeze(-2)
         z = torch.sigmoid(v if self.gate_bias is None else v + self.gate_bias)
         n = torch.tanh(v if self.candidate_bias is None else v + self.candidate_bias)
-        return ((torch.sigmoid(self.zeta) * (1 - z) + torch.sigmoid(self.nu)) * n + z * h,)
+        zeta, nu = torch.sigmoid(self.zeta), torch.sigmoid(self.nu)
+        return ((zeta * (1 - z) + nu) * n + z * h,)

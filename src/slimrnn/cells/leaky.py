@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_number
+from slimrnn.ops.reference import State
 
 SMALLEST = 1e-3  # share of `most` that a learned α has at the start: at zero its gradient would vanish
 LARGEST = 1 - 1e-6  # at one it would too
@@ -99,3 +100,10 @@ class Leak(nn.Module):
 
     def extra_repr(self) -> str:
         return repr(self.spec)
+
+
+def leaked(alpha_H: Tensor | None, before: State, given: State) -> State:
+    """h = α h_before + (1 − α) v; the LSTM's c does not leak."""
+    if alpha_H is None:
+        return given
+    return given[0] + alpha_H * (before[0] - given[0]), *given[1:]

@@ -8,27 +8,25 @@ import sys
 from collections.abc import Sequence
 
 from slimrnn._checks import suggestion
-from slimrnn.cli.errors import UsageError
-from slimrnn.data.errors import DataError
-from slimrnn.training.errors import TrainingError
+from slimrnn.errors import DataError, TrainingError, UsageError
 
 GROUPS = {
     "Training": {
-        "tasks": "what nets can be trained on",
+        "tasks": "list the tasks",
         "train": "train a net on a task",
-        "resume": "go on with a run that was stopped",
+        "resume": "continue a run that was stopped",
         "eval": "score a run's net on the test sets",
-        "compare": "put runs side by side: a table and a plot",
-        "analyse": "show what a net remembers, and why: a report",
+        "compare": "compare runs: a table and a plot",
+        "analyse": "report what a net remembers, and why",
         "reproduce": "reproduce a paper's result, with a verdict",
-        "sample": "let a net of characters write text",
-        "recommend": "let a net say what a user takes next",
+        "sample": "sample text from a character-level net",
+        "recommend": "recommend next items",
     },
     "Tools": {
-        "data": "list, get and check data sets",
-        "params": "count a net's parameters, or find the state that a budget buys",
-        "bench": "time our layers beside torch's",
-        "doctor": "show what this installation has",
+        "data": "list, download and check data sets",
+        "params": "count parameters, or find the largest net for a budget",
+        "bench": "benchmark our layers against torch's",
+        "doctor": "show versions, backend, threads and data",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
@@ -78,5 +76,5 @@ def _overview() -> str:
     lines = ["usage: slimrnn COMMAND ...", "", "Recurrent networks with long memories, few parameters."]
     for group, commands in GROUPS.items():
         lines += ["", group, *(f"  {name:<{width}}  {summary}" for name, summary in commands.items())]
-    lines += ["", "slimrnn COMMAND --help tells more."]
+    lines += ["", "slimrnn COMMAND --help shows the options."]
     return "\n".join(lines)

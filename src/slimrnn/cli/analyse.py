@@ -12,9 +12,9 @@ import torch
 from tyro import MISSING
 from tyro.conf import Positional
 
-from slimrnn.cli.errors import UsageError, refusing
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
+from slimrnn.errors import UsageError
 from slimrnn.tasks import load_run, run_config
 from slimrnn.training.config import Config
 from slimrnn.training.nets import reader
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Show how far back the net of a run remembers, what limits it, and what to change: in words, as a report in HTML
-    that opens anywhere, and as figures."""
+    """Report how far back the net of a run remembers, what limits it and what to change: as text, as one HTML file and
+    as figures."""
 
     runs: Positional[tuple[Path, ...]] = MISSING
     """directory of a run, or one of its files best.safetensors and final.safetensors"""
     compare: bool = False
-    """put two runs side by side"""
+    """compare two runs"""
     out: Path = Path("out/memory")
-    """directory of the report and the figures"""
+    """output directory"""
     split: Literal["train", "valid"] = "valid"
-    """sequences that the net reads: of its own task"""
+    """data that the net reads"""
     sequences: int = 8
-    """how many of them; more than 8 only with --thorough"""
+    """number of sequences; more than 8 only with --thorough"""
     steps: int | None = None
-    """how many steps of them; by default all"""
+    """number of steps of each; default: all"""
     thorough: bool = False
     """more lags and exact gradients: minutes instead of seconds"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError(f"expected {word}, got {len(options.runs)}")
     if options.sequences < 1 or (options.steps is not None and options.steps < 2):
         raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
-    from slimrnn.training.files import writing
+    from slimrnn.training.run_files import writing
 
     configs = [_config(path, options.task) for path in options.runs]
     with writing(options.out):
@@ -73,18 +73,20 @@ def run(arguments: Sequence[str]) -> None:
 def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[Config], options: Options) -> None:
     from slimrnn.analysis import html_report, save_figures
     from slimrnn.training.config import plain
-    from slimrnn.training.files import write_whole, writing
     from slimrnn.training.plots import describe_model, describe_task
+    from slimrnn.training.run_files import write_whole, writing
 
     other = found[1] if options.compare else None
-    told = [f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}" for one in configs]
-    told = [f"{text}; {_read(one, options)}" for text, one in zip(told, configs, strict=True)]
+    subtitles = [
+        f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}; {_read(one, options)}"
+        for one in configs
+    ]
     report = html_report(
         found[0],
         other,
         names=names,
         title=f"What {' and '.join(names)} remember{'' if options.compare else 's'}",
-        subtitle=" / ".join(told),
+        subtitle=" / ".join(subtitles),
     )
     with writing(options.out):
         write_whole(options.out / "report.html", report.encode())
@@ -97,8 +99,10 @@ def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:
     model, _ = load_run(path, options.task)
     batch = _batch(config, options)
     reads, given = reader(model, batch.inputs, batch.lengths)
-    with refusing(ValueError):
+    try:
         return diagnose(reads, *given, thorough=options.thorough, updates=_updates(path))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _updates(path: Path) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import slimrnn
-from slimrnn.cli.errors import UsageError
+from slimrnn.errors import UsageError
 
 USAGE = """usage: slimrnn bench [OPTIONS]
 

@@ -9,23 +9,23 @@ from pathlib import Path
 from tyro import MISSING
 from tyro.conf import Positional
 
-from slimrnn.cli.comparison import Contestant, comparison_table, plot_comparison
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
+from slimrnn.errors import UsageError
+from slimrnn.tasks.comparison import Contestant, comparison_table, plot_comparison
 from slimrnn.training.record import Run
 
 
 @dataclass(frozen=True)
 class Options:
-    """Put runs of one task side by side: a table, and a plot of their learning curves."""
+    """Compare runs of one task: a table, and a plot of their learning curves."""
 
     runs: Positional[tuple[Path, ...]] = MISSING
     """directories of runs"""
     out: Path = Path("out/compare.png")
     """the plot: .png, .pdf or .svg"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> None:

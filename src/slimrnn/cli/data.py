@@ -10,13 +10,13 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.data import CATALOGUE, data_directory, find_dataset
 from slimrnn.data.check import condition_of
 from slimrnn.data.dataset import Dataset
 from slimrnn.data.download import Report
 from slimrnn.data.fetch import fetch
+from slimrnn.errors import UsageError
 
 ACTIONS = ("list", "get", "check")
 EVERY = 0.2  # seconds between two states of a line of progress
@@ -25,14 +25,14 @@ WIDTH = max(map(len, CATALOGUE))
 
 @dataclass(frozen=True)
 class Options:
-    """List the data sets, get some of them, or check those that are there against their checksums."""
+    """List, download or check data sets."""
 
     action: Positional[str] = ""
     """list, get or check"""
     names: Positional[tuple[str, ...]] = ()
-    """of data sets; check: by default all"""
+    """names of data sets; check: default all"""
     data_dir: Path | None = None
-    """directory of all data sets; by default SLIMRNN_DATA, or else one in the user's cache"""
+    """parent directory of the data sets; default: SLIMRNN_DATA, or the user's cache"""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 
 import slimrnn
-from slimrnn.cli.errors import UsageError
 from slimrnn.data.directory import data_directory
+from slimrnn.errors import UsageError
 from slimrnn.ops.library import instruction_sets, missing_reason, native_library
 
 PACKAGES = ("torch", "numpy")

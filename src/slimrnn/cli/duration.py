@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from slimrnn._texts import shown
-from slimrnn.cli.errors import UsageError
+from slimrnn.errors import UsageError
 
 Budget = Annotated[str | None, tyro.conf.arg(metavar="TIME")]
 SECONDS = (3600, 60, 1)

@@ -25,7 +25,7 @@ class Options:
     checkpoint: Literal["best", "final"] = "best"
     """the net that was best on the validation set, or the last one"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> None:

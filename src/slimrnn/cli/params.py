@@ -1,4 +1,4 @@
-"""`slimrnn params`: where a net's parameters are, or the state that a budget buys."""
+"""`slimrnn params`: count parameters, or find the largest net for a budget."""
 
 from __future__ import annotations
 
@@ -11,46 +11,51 @@ from typing import Any
 import torch
 
 from slimrnn import ContextSwitching, Highway, hidden_size_for, summary
-from slimrnn.cli.errors import refusing
-from slimrnn.cli.forms import form
+from slimrnn.cli.option_classes import with_options
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import starting_point
+from slimrnn.errors import UsageError
 from slimrnn.layers import RecurrentStack
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.model import structure_from
+from slimrnn.training.models.sequence_model import structure_from
 from slimrnn.training.task import Task
 
-USAGE = "usage: slimrnn params TASK [OPTIONS]\n\nWhere a net's parameters are, or the state that a budget buys."
+USAGE = (
+    "usage: slimrnn params TASK [OPTIONS]\n\nCount a net's parameters by layer, or find the largest net for a budget."
+)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Where a net's parameters are, or the state that a budget buys."""
+    """Count a net's parameters by layer, or find the largest net for a budget."""
 
     config: Path | None = None
     """settings from this YAML file or run.json; options override them"""
     budget: int | None = None
-    """find the largest --model.hidden whose recurrent (or highway) layers have at most so many parameters"""
+    """find the largest --model.hidden whose recurrent (or highway) layers have at most this many parameters"""
 
 
 def run(arguments: Sequence[str]) -> None:
     """Print the table."""
     start, rest = starting_point(arguments, "params", USAGE)
-    empty = form(Options(), {"task": start.task}, {"model": start.model})
+    empty = with_options(Options(), {"task": start.task}, {"model": start.model})
     filled = parse(empty, rest, f"slimrnn params {start.task.name}", compact=True)
-    with refusing(ValueError, RuntimeError), torch.device("meta"):  # counting needs no memory
-        model = filled.model
-        if filled.budget is not None:
-            model = replace(model, hidden=affordable(filled.task, model, filled.budget))
-        table = summary(filled.task.model(model))
+    model = filled.model
+    try:
+        with torch.device("meta"):  # counting needs no memory
+            if filled.budget is not None:
+                model = replace(model, hidden=affordable(filled.task, model, filled.budget))
+            table = summary(filled.task.model(model))
+    except (ValueError, RuntimeError) as error:
+        raise UsageError(str(error)) from error
     if filled.budget is not None:
         kind = "highway" if model.cell == "highway" else "recurrent"
-        print(f"{filled.budget:,} parameters of {kind} layers buy a state of {model.hidden:,}\n")
+        print(f"{filled.budget:,} parameters of {kind} layers: largest state {model.hidden:,}\n")
     print(table)
 
 
 def affordable(task: Task, model: ModelConfig, budget: int) -> int:
-    """The largest state that so many parameters of recurrent, or highway, layers buy."""
+    """The largest state whose recurrent or highway layers have at most `budget` parameters."""
 
     def layers(_: int, hidden: int, **__: Any) -> Any:
         found = task.model(replace(model, hidden=hidden)).modules()

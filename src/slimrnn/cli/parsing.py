@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import tyro
 
-from slimrnn.cli.errors import UsageError
+from slimrnn.errors import UsageError
 
 Form = TypeVar("Form")
 

@@ -1,4 +1,4 @@
-"""`slimrnn recommend`: what a net suggests after some items."""
+"""`slimrnn recommend`: the most likely next items."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from tyro import MISSING
 from tyro.conf import Positional
 
 from slimrnn._checks import suggestion
-from slimrnn.cli.errors import UsageError
+from slimrnn._texts import table
 from slimrnn.cli.parsing import parse
-from slimrnn.cli.report import table
-from slimrnn.cli.settings import TaskClass
-from slimrnn.tasks import run_config
+from slimrnn.cli.settings import TaskClass, trained_net
+from slimrnn.errors import UsageError
 from slimrnn.tasks.recommend import RecommendTask
-from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.tasks.recommend_splits import gaps_between
+from slimrnn.training.models.recommender_model import RecommenderModel
 
 
 @dataclass(frozen=True)
 class Options:
-    """Let the best net of a run on recommend say what comes after some items."""
+    """Recommend the items most likely to come next, by the best net of a run on recommend."""
 
     run: Positional[Path] = MISSING
     """directory of the run"""
     items: str = MISSING
-    """what the user took, by the ids of the log, the last at the end: 12,5,77"""
+    """the user's items so far, by their ids in the log, oldest first: 12,5,77"""
     times: str = ""
-    """when, one for each item, in the seconds of the log; for a net that reads time gaps"""
+    """timestamps in seconds, one per item; for a net with time gaps"""
     pages: str = ""
-    """where, one for each item; for a net that reads pages"""
+    """pages, one per item; for a net with pages"""
     top: int = 10
-    """items to suggest"""
+    """number of items to recommend"""
     with_seen: bool = False
-    """suggest also what is among the items"""
+    """also recommend items that the user has had"""
     skip_unknown: bool = False
-    """leave out items that the net does not know, instead of refusing them"""
+    """skip unknown items instead of refusing them"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def run(arguments: Sequence[str]) -> None:
     options = parse(Options(), arguments, "slimrnn recommend")
     if options.top < 1:
         raise UsageError(f"expected --top of at least 1, got {options.top}")
-    task, model = load(options.run, options.task)
+    task, model = trained_net(options.run, RecommendTask, options.task)
     events = {"items": _split(options.items), "times": _split(options.times), "pages": _split(options.pages)}
     if not events["items"]:
         raise UsageError("expected some items after --items, such as 12,5,77, got none")
@@ -70,30 +69,6 @@ def run(arguments: Sequence[str]) -> None:
     events = known_events(task, events, options.skip_unknown)
     found = suggestions(task, model, events, options.top, options.with_seen)
     print(suggestion_table(found))
-
-
-def load(directory: Path, task: str | None = None) -> tuple[RecommendTask, RecommenderModel]:
-    """The task of a run and its best net."""
-    from slimrnn.training.checks import build_model
-    from slimrnn.training.files import read_tensors
-    from slimrnn.training.nets import WEIGHTS, load_weights
-    from slimrnn.training.record import Run
-
-    run = Run(directory)
-    config = run_config(run, task)
-    if not isinstance(config.task, RecommendTask):
-        raise UsageError(f"expected a run on {RecommendTask.name}, got {directory}, which is one on {config.task.name}")
-    weights, _ = read_tensors(run.best_weights, WEIGHTS)
-    catalogue = weights.get("catalogue")
-    if catalogue is not None and [*catalogue.reshape(-1).tolist()] != [config.task.log.catalogue]:
-        known, found = len(weights.get("bias", ())), config.task.output_size
-        raise UsageError(
-            f"expected the log that the net was trained on, with {known:,} items, got another, with {found:,}"
-        )
-    model = build_model(config)
-    assert isinstance(model, RecommenderModel)  # what the task makes
-    load_weights(model, weights, run.best_weights)
-    return config.task, model.eval()
 
 
 def known_events(task: RecommendTask, events: dict[str, list[str]], skip_unknown: bool) -> dict[str, list[str]]:

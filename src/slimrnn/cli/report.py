@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from slimrnn._texts import number, table
 from slimrnn.training.launch import my_place
 from slimrnn.training.progress import in_words
 from slimrnn.training.task import Task
@@ -41,18 +42,3 @@ def scores_table(scores: Mapping[str, Mapping[str, float]], task: Task) -> str:
             entries |= {f"{name} ({split})": values} if is_new else {}
     rows = [[entry, *(number(values.get(name)) for name in names)] for entry, values in entries.items()]
     return table([["", *(name.replace("_", " ") for name in names)], *rows])
-
-
-def number(value: float | None) -> str:
-    """Four digits of a score, whatever its size."""
-    return "" if value is None else f"{value:.4g}"
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text, the first to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)

@@ -11,13 +11,12 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from slimrnn._texts import number, table
 from slimrnn.cli.duration import Budget, seconds
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
-from slimrnn.cli.report import number, table
+from slimrnn.errors import TrainingDiverged, UsageError
 from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
 from slimrnn.training.config import plain
-from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import my_place
 from slimrnn.training.locking import is_locked
 from slimrnn.training.plots import describe_model, describe_task

@@ -1,4 +1,4 @@
-"""`slimrnn resume`: go on with a run, as if it had not been stopped."""
+"""`slimrnn resume`: continue a run."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tyro import MISSING
 from tyro.conf import Positional
 
 from slimrnn.cli.duration import Budget, seconds
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import exit_code, show
 from slimrnn.cli.settings import TaskClass
+from slimrnn.errors import UsageError
 from slimrnn.tasks import run_config
 
 
 @dataclass(frozen=True)
 class Options:
-    """Go on with a run that was stopped in whatever way, as if it had not been."""
+    """Continue a run that was stopped or killed; the result is the same as without the interruption."""
 
     run: Positional[Path] = MISSING
     """directory of the run"""
     updates: int | None = None
-    """updates in all, if more than it began with"""
+    """total number of updates, if more than before"""
     budget: Budget = None
-    """stop in time, such as 90s, 10m or 1h30m"""
+    """time limit, such as 90s, 10m or 1h30m"""
     devices: int | None = None
-    """processes to train in"""
+    """number of processes"""
     threads: int | None = None
-    """threads of each process"""
+    """threads per process"""
     task: TaskClass = None
-    """where the task's class is now, module:Class, if not where run.json says"""
+    """module:Class of the task, if it has moved since the run began"""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Train on, and show what came of it."""
+    """Train, and print the result."""
     options = parse(Options(), arguments, "slimrnn resume")
     budget = seconds(options.budget)
     from slimrnn.training.record import Run

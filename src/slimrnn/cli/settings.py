@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
 from slimrnn._texts import shown
-from slimrnn.cli.errors import UsageError
 from slimrnn.cli.tasks import listing
-from slimrnn.tasks import TASKS, config_from_dict, find_task
+from slimrnn.errors import UsageError
+from slimrnn.tasks import TASKS, config_from_dict, find_task, load_run
 from slimrnn.training.config import Config
+from slimrnn.training.task import Task
 
+SomeTask = TypeVar("SomeTask", bound=Task)
 TaskClass = Annotated[str | None, tyro.conf.arg(metavar="MODULE:CLASS")]
 
 
@@ -50,6 +52,14 @@ def load(file: Path) -> Config:
     if isinstance(inner, Mapping):  # a run.json: another run needs another directory
         return config_from_dict({**inner, "out": None})
     return config_from_dict(content)
+
+
+def trained_net(directory: Path, kind: type[SomeTask], task: str | None) -> tuple[SomeTask, Any]:
+    """The task of a run, which must be of this kind, and its best net."""
+    net, config = load_run(directory, task)
+    if not isinstance(config.task, kind):
+        raise UsageError(f"expected a run on {kind.name}, got {directory}, which is one on {config.task.name}")
+    return config.task, net
 
 
 def _take(option: str, arguments: list[str]) -> str | None:

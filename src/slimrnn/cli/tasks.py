@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slimrnn.cli.errors import UsageError
+from slimrnn.errors import UsageError
 from slimrnn.tasks import TASKS
 
 USAGE = (

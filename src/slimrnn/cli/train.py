@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slimrnn.cli.duration import Budget, seconds
-from slimrnn.cli.forms import run_config, run_form
+from slimrnn.cli.option_classes import config_of, run_options
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import exit_code, show
 from slimrnn.cli.settings import starting_point
@@ -17,27 +17,27 @@ USAGE = """usage: slimrnn train TASK [OPTIONS]
        slimrnn train MODULE:CLASS [OPTIONS]
        slimrnn train --config FILE [OPTIONS]
 
-Train a net on a task and keep all about it in a new directory."""
+Train a net on a task. Everything about the run goes to a new directory."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Train a net on a task and keep all about it in a new directory."""
+    """Train a net on a task. Everything about the run goes to a new directory."""
 
     config: Path | None = None
     """settings from this YAML file or run.json; options override them"""
     budget: Budget = None
-    """stop in time, such as 90s, 10m or 1h30m; slimrnn resume goes on"""
+    """time limit, such as 90s, 10m or 1h30m; slimrnn resume continues"""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Train, and show what came of it."""
+    """Train, and print the result."""
     start, rest = starting_point(arguments, "train", USAGE)
-    filled = parse(run_form(Options(), start), rest, f"slimrnn train {start.task.name}", compact=True)
+    filled = parse(run_options(Options(), start), rest, f"slimrnn train {start.task.name}", compact=True)
     budget = seconds(filled.budget)
     from slimrnn.training.run import train  # what it imports, --help can do without
 
-    config = run_config(filled)
+    config = config_of(filled)
     result = train(config, shlex.join(["slimrnn", "train", *arguments]), budget)
     show(result, config.task)
     return exit_code(result)

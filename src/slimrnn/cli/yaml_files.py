@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from slimrnn._texts import shown
-from slimrnn.cli.errors import UsageError
+from slimrnn.errors import UsageError
 
 LARGEST = 2**20  # bytes of a file of settings
 MERGED = 10_000  # pairs that `<<` may bring in all: merges of merges grow without end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slimrnn.data.cache import cached
 from slimrnn.data.catalogue import CATALOGUE, find_dataset
 from slimrnn.data.directory import cache_directory, data_directory, find_file, find_folder
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 __all__ = [
     "CATALOGUE",

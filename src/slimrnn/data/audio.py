@@ -1,4 +1,7 @@
-"""Speech in files: 16-bit samples of one channel, in NIST SPHERE or RIFF (WAVE), whatever the files are called."""
+"""Speech in files: 16-bit samples of one channel, in NIST SPHERE or RIFF (WAVE), whatever the files are called.
+
+Two headers are no reason for a dependency: the package soundfile only checks this reader, in the tests.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn._texts import shown, whole_number
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
+from slimrnn.errors import DataError
 
 SPHERE, RIFF = b"NIST_1A\n", b"RIFF"
 PCM, EXTENSIBLE = 1, 0xFFFE  # of a WAVE file's formats

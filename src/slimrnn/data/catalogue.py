@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slimrnn._checks import suggestion
 from slimrnn.data.dataset import DataFile, Dataset, Source
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 _MNIST_HOME = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 _MNIST = (

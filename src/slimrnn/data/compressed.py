@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 GZIP = b"\x1f\x8b"
 RATIO = (

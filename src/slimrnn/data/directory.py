@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from slimrnn.data.catalogue import find_dataset
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 
 def cache_directory() -> Path:

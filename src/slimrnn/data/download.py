@@ -1,4 +1,7 @@
-"""Downloads that go on where they were interrupted, and have their name only when their checksum is right."""
+"""Downloads that resume after an interruption, and get their final name only if the checksum is right.
+
+The package pooch is not used: it starts an interrupted download from the beginning.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from typing import BinaryIO
 
 from slimrnn._texts import whole_number
 from slimrnn.data.dataset import Source
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import checksum, writing
+from slimrnn.errors import DataError
 
 CHUNK = 2**16
 SECONDS = 30.0  # without a byte, after which a connection counts as broken

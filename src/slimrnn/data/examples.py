@@ -14,8 +14,8 @@ import importlib
 from functools import lru_cache
 from typing import Any
 
-from slimrnn.data.errors import DataError
 from slimrnn.data.tfrecord import BadRecord
+from slimrnn.errors import DataError
 
 PACKAGE = "slimrnn.examples"
 OPTIONAL, REPEATED = 1, 3  # FieldDescriptorProto.Label

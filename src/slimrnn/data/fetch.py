@@ -9,9 +9,9 @@ from slimrnn._disk import lock
 from slimrnn.data.check import condition_of, problem_of
 from slimrnn.data.dataset import Dataset, Source
 from slimrnn.data.download import Report, download, is_right
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import writing
 from slimrnn.data.unpack import unpack
+from slimrnn.errors import DataError
 
 Reporter = Callable[[str], Report]  # what shows the progress of a file
 

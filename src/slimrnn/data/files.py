@@ -1,26 +1,21 @@
-"""Checksums, and failures of the disk."""
+"""Checksums of files, and one-line messages for failures of the disk."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from slimrnn._disk import disk_errors
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 CHUNK = 2**20
 
 
-def reading(path: Path) -> AbstractContextManager[None]:
-    """Failures of the disk in one line."""
-    return disk_errors(DataError, "read", path)
-
-
-def writing(path: Path) -> AbstractContextManager[None]:
-    """Failures of the disk in one line."""
-    return disk_errors(DataError, "write", path)
+# One-line messages for failures of the disk: `with reading(path): ...`.
+reading = partial(disk_errors, DataError, "read")
+writing = partial(disk_errors, DataError, "write")
 
 
 def checksum(path: Path, kind: str) -> str:

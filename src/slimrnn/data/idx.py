@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn.data.compressed import GZIP, beginning, gunzip
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
+from slimrnn.errors import DataError
 
 LARGEST_RATIO = 1032  # of deflate
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed, shown
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 from slimrnn.data.tables import Table, kind_of, polars, read_table
+from slimrnn.errors import DataError
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series

@@ -1,4 +1,4 @@
-"""Mel-frequency cepstrum coefficients of speech, as KRU §4.5 uses them.
+"""Mel-frequency cepstrum coefficients of speech, as KRU §4.5 uses them. numpy has the FFT, so scipy is not needed.
 
 Frame t is the N samples (25 ms) from M t (10 ms) on of y_n = x_n − 0.97 x_(n−1), under a Hamming window w. Both times
 are rounded to whole samples, and D is the least power of two from N on; at 16 kHz, N = 400, M = 160 and D = 512:

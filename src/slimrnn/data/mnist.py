@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from slimrnn.data.cache import Arrays, cached
 from slimrnn.data.directory import dataset_folder, find_file
-from slimrnn.data.errors import DataError
 from slimrnn.data.idx import read_idx
+from slimrnn.errors import DataError
 
 SIDE = 28
 CLASSES = 10

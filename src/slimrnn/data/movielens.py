@@ -8,11 +8,11 @@ from pathlib import Path
 
 from slimrnn._texts import listed
 from slimrnn.data.directory import dataset_folder, find_file
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 from slimrnn.data.interactions import Columns, Interactions, interactions_from, read_interactions
 from slimrnn.data.tables import parse_table
 from slimrnn.data.unpack import DAMAGED, check_promised
+from slimrnn.errors import DataError
 
 FILES = {"ml-1m-sequences": "ml-1m.txt", "ml-1m": "ratings.dat", "ml-latest-small": "ml-latest-small.zip"}
 EVENTS = {"ml-1m-sequences": 999_611, "ml-1m": 1_000_209}  # ml-latest-small may be replaced by a later one

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slimrnn._memory import available_memory
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 if TYPE_CHECKING:
     from polars import DataFrame

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn._texts import DIGITS, shown, whole_number
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
+from slimrnn.errors import DataError
 
 _SYMBOLS = (
     "aa ae ah ao aw ax ax-h axr ay b bcl ch d dcl dh dx eh el em en eng epi er ey f g gcl h# hh hv ih ix iy jh k kcl l "

@@ -15,9 +15,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 from slimrnn.data.tfrecord import FOOTER, HEADER, BadRecord, find_records, read_record
+from slimrnn.errors import DataError
 
 T = TypeVar("T")
 _told: set[Path] = set()  # shards whose bad records were told of by this process

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from slimrnn._texts import shown
 from slimrnn.data.compressed import GZIP, gunzip, most_for
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
 from slimrnn.data.parquet import read_parquet
+from slimrnn.errors import DataError
 
 if TYPE_CHECKING:
     from polars import DataFrame

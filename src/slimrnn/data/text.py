@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn.data.directory import find_file
-from slimrnn.data.errors import DataError
+from slimrnn.errors import DataError
 
 END = "\n"  # of a sentence
 PTB_SYMBOLS = END + " #$&'*-./0123456789<>N\\abcdefghijklmnopqrstuvwxyz"

@@ -15,8 +15,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import reading
+from slimrnn.errors import DataError
 
 HEADER, FOOTER = 12, 4
 MASK = 0xA282EAD8

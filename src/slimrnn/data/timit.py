@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from slimrnn.data.audio import read_audio
 from slimrnn.data.cache import Arrays, cached
 from slimrnn.data.directory import dataset_folder, find_folder
-from slimrnn.data.errors import DataError
 from slimrnn.data.mfcc import FEATURES, Framing, mfcc
 from slimrnn.data.phones import frame_phones, read_phones
+from slimrnn.errors import DataError
 
 WHOLE: Final = "timit"
 SAMPLE: Final = "timit_sample"

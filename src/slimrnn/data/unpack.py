@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from slimrnn.data.compressed import GZIP, most_for
-from slimrnn.data.errors import DataError
 from slimrnn.data.files import writing
+from slimrnn.errors import DataError
 
 MEMBERS = 100_000  # of an archive
 DAMAGED = (  # what the readers of archives raise; NotImplementedError is a RuntimeError

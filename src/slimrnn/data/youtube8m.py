@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimrnn.data.directory import find_folder
-from slimrnn.data.errors import DataError
 from slimrnn.data.examples import parse_example, parse_sequence_example
 from slimrnn.data.shards import Shards
 from slimrnn.data.tfrecord import BadRecord, read_record
+from slimrnn.errors import DataError
 
 SIZES = {"rgb": 1024, "audio": 128}
 CLASSES = 3862  # of the release of May 2018; February 2017: 4,716; 2016: 4,800

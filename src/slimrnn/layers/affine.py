@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from slimrnn.ops.operators import traced
+
 
 class Affine(nn.Linear):
     """y = W x + b, as nn.Linear, whose weight gradient is computed as yᵀ x.
@@ -14,6 +16,8 @@ class Affine(nn.Linear):
     torch takes (xᵀ y)ᵀ, for which MKL needs five times as long where there are many rows and few outputs."""
 
     def forward(self, x: Tensor) -> Tensor:
+        if traced():  # which cannot save a gradient written in python
+            return super().forward(x)
         bias = self.bias if self.bias is not None else self.weight.new_zeros(self.out_features)
         y: Tensor = _Product.apply(x.reshape(-1, self.in_features), self.weight, bias)  # type: ignore[no-untyped-call]
         return y.view(*x.shape[:-1], self.out_features)

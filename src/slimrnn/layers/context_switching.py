@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
+from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.gru import GRU
 from slimrnn.layers.inputs import without_padding
 from slimrnn.layers.stack import RecurrentStack, States
@@ -20,7 +21,7 @@ from slimrnn.structures import BlockDiagonal
 SwitchingStates = tuple[States, States]  # of the layer and of the auxiliary net
 
 
-class ContextSwitching(nn.Module):
+class ContextSwitching(OnBackend):
     """m_t = normalise(V a_t + c) in R^K, where a_t is the state of an auxiliary GRU that reads the same input;
 
     on="inputs": block k of the layer's input is multiplied by m_tk; on="outputs": block k of its output; on="both".
@@ -85,8 +86,10 @@ class ContextSwitching(nn.Module):
     def forward(
         self, input: Tensor, hx: SwitchingStates | None = None, *, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, SwitchingStates]:
-        """As the layer's: padded or unbatched, `lengths=` for a ragged batch."""
+        """As the layer's: padded or unbatched, `lengths=` for a ragged batch, or a jagged nested tensor."""
         layer_state, auxiliary_state = (None, None) if hx is None else _pair(hx)
+        if isinstance(input, Tensor) and input.is_nested and input.layout != torch.jagged:
+            raise TypeError(f"expected a padded input, or a nested one of layout torch.jagged, got {input.layout}")
         input = without_padding(input, lengths, self.batch_first)
         context, auxiliary_state = self.auxiliary(input, auxiliary_state, lengths=lengths)
         mask = self._mask(context)

@@ -12,13 +12,14 @@ from typing import Any
 from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
+from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.inputs import without_padding
 from slimrnn.layers.stack import RecurrentStack, States
 
 NONLINEARITIES: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
-class Deep(nn.Module):
+class Deep(OnBackend):
     """x_t → perceptron → recurrent layer → perceptron → o_t.
 
     input_depth, output_depth -- matrices of the perceptrons; 1 is a single one, 0 (input only) none;

@@ -13,32 +13,37 @@ from torch import Tensor
 
 from slimrnn._fields import from_pairs, side_by_side
 from slimrnn.cells.base import State
+from slimrnn.layers.drawn import Drawn
+from slimrnn.layers.input_product import input_matrix, input_product
 from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
 from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
-from slimrnn.structures.dense import DenseMap
+from slimrnn.structures.base import Prepared
+from slimrnn.tracing.native_cells import LEAK
+from slimrnn.tracing.trace import Noise, own_rows
 
 if TYPE_CHECKING:
     from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 
-def native_program(layer: RecurrentLayer) -> Program | None:
-    """What the native core is to do at every step, or None where it cannot."""
-    name, transitions = layer.cell.native_name, layer.transitions
-    maps = [transition.recurrent for transition in transitions]
-    terms = [map.terms(map.prepare()) for map in maps]
-    if name is None or None in terms:
+def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = None) -> Program | None:
+    """What the native core is to do at every step, or None where it cannot; `maps` may stand in for the matrices."""
+    transitions, steps = layer.transitions, layer.traced_steps()
+    if maps is None:
+        maps = tuple(transition.recurrent.prepare() for transition in transitions)
+    terms = [transition.recurrent.terms(prepared) for transition, prepared in zip(transitions, maps, strict=True)]
+    if steps is None or None in terms:
         return None
     if len(terms) > limits.phases or any(len(some or ()) > limits.terms for some in terms):
         return None
-    alpha = None if layer.leak is None else layer.leak().unsqueeze(0)
-    owns = [transition.own_rows(alpha) for transition in transitions]
+    further = {} if layer.leak is None else {LEAK: layer.leak()}
+    owns = [own_rows(t.cell, step.trace, further) for t, step in zip(transitions, steps, strict=True)]
     own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
     flat = [term for some in terms for term in some or ()]
-    return program(name, layer.cell.complex, flat, len(transitions), own, alpha is not None)
+    return program(steps[0].native, layer.cell.complex, flat, len(transitions), own)
 
 
 def native_scan(
@@ -47,14 +52,17 @@ def native_scan(
     x_TBI: Tensor | None,
     wx_TBGH: Tensor | None,
     state: State,
-    h_mask: Tensor | None,
+    drawn: Drawn,
     lengths_B: Tensor | None,
     reverse: bool,
+    first_step: int,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
     phases, u, bias, products = program.plan.phases, None, None, None
-    if x_TBI is not None and phases == 1 and isinstance(layer.input, DenseMap):  # its product is taken in the time loop
-        (u,), bias = layer.input.prepare(), layer.cell.input_bias()
+    if x_TBI is not None and phases == 1:  # a dense product is taken in the time loop
+        u = input_matrix(layer.input, layer.recurrent.input_scale())
+    if x_TBI is not None and u is not None:
+        bias = layer.cell.input_bias()
         given = x_TBI
     else:
         products = _Products(layer, x_TBI, wx_TBGH, reverse)
@@ -64,7 +72,9 @@ def native_scan(
         again = operators.Definition(_replay(layer), products)
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
-    inputs = native.as_inputs(program, given, u, bias, state, h_mask, lengths_B, reverse)
+    inputs = native.as_inputs(
+        program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, drawn.seed, first_step * phases
+    )
     output, last = native.scan(inputs, again)
     if phases > 1:
         output = output[0::phases] if reverse else output[phases - 1 :: phases]
@@ -80,16 +90,19 @@ class _Products:
         self.map, self.reverse = layer.input, reverse
         self.x, self.wx = x_TBI, wx_TBGH
         self.matrices = () if x_TBI is None else layer.input.prepare()
+        self.scale = None if x_TBI is None else layer.recurrent.input_scale()
         self.bias, *self.others = (transition.cell.input_bias() for transition in layer.transitions)
         self.unchanged = None if torch.compiler.is_compiling() else Snapshot(self.tensors)
 
     def tensors(self) -> list[Tensor]:
-        return [t for t in (self.x, self.wx, *self.matrices, self.bias, *self.others) if t is not None]
+        return [t for t in (self.x, self.wx, self.scale, *self.matrices, self.bias, *self.others) if t is not None]
 
     def __call__(self) -> Tensor:
         if self.unchanged is not None:
             self.unchanged.check()
-        first = self.wx if self.x is None else self.map.affine(self.x, self.bias, self.matrices)
+        first = self.wx
+        if self.x is not None:
+            first = input_product(self.map, self.x, self.bias, self.scale, self.matrices)
         assert first is not None
         if not self.others:
             return first
@@ -103,7 +116,9 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     There a complex number is a pair, and what stands for both of its parts stands twice."""
 
     def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
-        pairs, (x, u, bias, state, own, mask, lengths_B, weights, plan, reverse) = layer.cell.complex, inputs
+        x, u, bias, state, own, mask, lengths_B, seed, weights, plan, reverse, first_step = inputs
+        pairs, steps = layer.cell.complex, layer.traced_steps()
+        assert steps is not None
         wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
         wx = wx if bias is None else wx + bias
         states = tuple(state.unbind(0))
@@ -116,13 +131,13 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
         turn = []
         for phase, transition in enumerate(layer.transitions):
             tensors = tuple(weights[phase * count : (phase + 1) * count])
-            turn.append(transition.replayed(tensors, None if own is None else own[phase], mask, plan.leaky))
-        phase = 0
+            turn.append(transition.replayed(steps[phase].trace, tensors, None if own is None else own[phase], mask))
+        steps = range(first_step, first_step + len(x))
+        numbers = iter(enumerate(reversed(steps) if reverse else steps))
 
         def advance(wx: Tensor, before: State) -> State:
-            nonlocal phase
-            step, phase = turn[phase], (phase + 1) % len(turn)
-            return step(wx, before)
+            k, number = next(numbers)
+            return turn[k % len(turn)](wx, before, Noise(seed, number))
 
         output, last = reference.scan(advance, wx, states, lengths_B, reverse)
         joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])

@@ -56,6 +56,11 @@ def _delays(name: str, value: Any) -> None:
         check_count(name, delay)
 
 
+def _rates(name: str, value: Any) -> None:
+    for rate in (value,) if isinstance(value, int | float) else tuple(value):
+        check_probability(name, rate)
+
+
 def _backend(name: str, value: str) -> None:
     check_choice(name, value, BACKENDS)
 
@@ -85,6 +90,13 @@ class StackOptions(TypedDict, total=False):
     recurrent_dropout: Annotated[
         float,
         Option(0.0, "dropout on inputs and h with one mask per sequence (Gal & Ghahramani 2016)", check_probability),
+    ]
+    zoneout: Annotated[
+        float | Sequence[float],
+        Option(0.0, "probability that a unit keeps its state in a step (Krueger et al. 2017), or one each", _rates),
+    ]
+    weight_drop: Annotated[
+        float, Option(0.0, "dropout on the recurrent weights, once per call (Merity et al. 2018)", check_probability)
     ]
     learn_initial_state: Annotated[bool, Option(False, "the state before the first step is a parameter")]
     weight_norm: Annotated[
@@ -140,6 +152,8 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
     leak, delays, skip = resolved["leak"], resolved["delays"], resolved["skip"]
     if leak is not None and not isinstance(leak, Leaky):
         resolved["leak"] = Leaky(float(leak))  # the same in every unit
+    if not isinstance(resolved["zoneout"], int | float):
+        resolved["zoneout"] = tuple(resolved["zoneout"])
     resolved["delays"] = (delays,) if isinstance(delays, int) else tuple(delays)
     if skip is not None:
         if skip == 1 or resolved["delays"] != (1,):
@@ -147,6 +161,9 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
         if resolved["checkpoint_every"] is not None:
             raise ValueError(f"expected no checkpoint_every with skip, got {resolved['checkpoint_every']} and {skip}")
     return resolved
+
+
+NOT_HERE = {"proj_size": "; LowRank(r, tied=True) as structure is near to it"}  # options of torch's that we lack
 
 
 def suggests_options(
@@ -160,7 +177,7 @@ def suggests_options(
     def checked(self: Layer, /, *args: Arguments.args, **options: Arguments.kwargs) -> None:
         for name in options:
             if name not in known:
-                got = f"an unexpected keyword argument {name!r}{suggestion(name, known)}"
+                got = f"an unexpected keyword argument {name!r}{NOT_HERE.get(name) or suggestion(name, known)}"
                 raise TypeError(f"expected an option of {type(self).__name__}, got {got}")
         init(self, *args, **options)
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.cells import ElmanCell
+from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.inputs import check_input, check_lengths, check_state, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops.reference import valid_steps
@@ -24,7 +25,7 @@ from slimrnn.structures.sum import SumMap
 OutputState = tuple[Tensor, Tensor]  # (B, H) the state, (B, O) the output that comes back
 
 
-class OutputRecurrent(nn.Module):
+class OutputRecurrent(OnBackend):
     """h_t = f(U x_t + R o_{t−1} + b [+ W h_{t−1}]),   o_t = V h_t + c.
 
     `hidden_recurrence` is the structure of W; without it the output is all that comes back. Given `targets`, it is
@@ -68,6 +69,9 @@ class OutputRecurrent(nn.Module):
                 forced.recurrent.parts = recurrent.parts[:-1]
             else:
                 forced.recurrent = cast(StructuredMap, recurrent.parts[0])
+
+    def _on_backend(self) -> list[RecurrentLayer]:
+        return [self.layer] if self._forced is None else [self.layer, self._forced]
 
     @property
     def _through(self) -> LowRankMap:
@@ -115,7 +119,7 @@ class OutputRecurrent(nn.Module):
         _, right = self._through.prepare()
         # W h is what the whole map gives less R V h.
         wx = self._products(x_BI, fed - h @ right.mT)
-        (h,) = self.layer.advance(None)(wx, (h,))
+        (h,) = self.layer.advance()(wx, (h,))
         o = self._read(h)
         return o, (h, o if self.feedback is None else self.feedback(o))
 
@@ -146,7 +150,7 @@ class OutputRecurrent(nn.Module):
         _, right = self._through.prepare()
         beside = self.output_bias.expand(len(x_TBI), len(h), -1)
         fed = torch.cat([(o - h @ right.mT).unsqueeze(0), beside[1:]])
-        h_TBH, (last,) = self.layer.scan(None, self._products(x_TBI, fed), (h,), None, lengths_B, False)
+        h_TBH, (last,) = self.layer.scan(None, self._products(x_TBI, fed), (h,), lengths_B=lengths_B)
         return self._ended(self._read(h_TBH), last, lengths_B)
 
     def _teacher_forced(
@@ -154,7 +158,7 @@ class OutputRecurrent(nn.Module):
     ) -> tuple[Tensor, OutputState]:
         wx = self._products(x_TBI, torch.cat([o.unsqueeze(0), y_TBO[:-1]]))
         if self._forced is not None:
-            h_TBH, (last,) = self._forced.scan(None, wx, (h,), None, lengths_B, False)
+            h_TBH, (last,) = self._forced.scan(None, wx, (h,), lengths_B=lengths_B)
         else:
             (h_TBH,) = self.layer.cell.step(wx, lambda h, gates=ALL: h.new_zeros(()), (h,))
             last = h_TBH[-1] if lengths_B is None else h_TBH[lengths_B - 1, torch.arange(len(h), device=h.device)]

@@ -5,26 +5,33 @@ Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from slimrnn._fields import as_complex, field_dtype, side_by_side
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
+from slimrnn.cells.leaky import leaked
+from slimrnn.cells.zoneout import zoned
 from slimrnn.layers import delays
+from slimrnn.layers.drawn import NOTHING, Drawn, draw
+from slimrnn.layers.input_product import input_product
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
-from slimrnn.layers.transition import Transition, leaked
+from slimrnn.layers.traced import numbered, steps_of
+from slimrnn.layers.transition import Transition
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
+from slimrnn.ops.noise import uniform
+from slimrnn.ops.operators import traced
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
+from slimrnn.tracing import Traced
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -59,7 +66,7 @@ class RecurrentLayer(nn.Module):
             norm = resolved["weight_norm"]
             return structure.build(hidden, width, matrices, complex=field, weight_norm=norm, **place)
 
-        self.backend, self.cell = resolved["backend"], cell
+        self.backend, self.cell, self.number = resolved["backend"], cell, numbered(self)
         self.recurrent = build(structure, hidden)
         self.input = build(resolved["input_structure"], input_size, len(cell.gates))
         self.deeper_cells = nn.ModuleList(deeper)
@@ -67,13 +74,16 @@ class RecurrentLayer(nn.Module):
         self.leak = None if leak is None else leak.build(hidden, **place)
         self.delay, self.skip = delay, resolved["skip"]
         self.skipped = None if self.skip is None else build(structure, hidden)
-        self.recurrent_dropout, self.checkpoint_every = resolved["recurrent_dropout"], resolved["checkpoint_every"]
+        self.recurrent_dropout, self.weight_drop = resolved["recurrent_dropout"], resolved["weight_drop"]
+        self.zoneout = _rates(resolved["zoneout"], cell.states)
+        self.checkpoint_every = resolved["checkpoint_every"]
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
         start = nn.Parameter(torch.zeros(shape, **place)) if resolved["learn_initial_state"] else None
         self.register_parameter("initial", start)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.number = numbered(self)
         wanted = self._wanted_backend  # what it stands for may differ here
         self.backend = "auto" if wanted == "native" and native_library() is None else wanted
 
@@ -124,41 +134,39 @@ class RecurrentLayer(nn.Module):
     ) -> tuple[Tensor, State]:
         """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state."""
         self.renew_cells()
-        x_mask, h_mask = self._dropout_masks(x_TBI)
+        drawn = draw(self, x_TBI)
         if lengths_B is not None:  # U x of the padding is a sum's zero share, whatever stands there
             x_TBI = x_TBI.masked_fill(~reference.valid_steps(len(x_TBI), lengths_B), 0)
-        if x_mask is not None:
-            x_TBI = x_TBI * x_mask
+        if drawn.x_mask is not None:
+            x_TBI = x_TBI * drawn.x_mask
         if self.line == 1:
-            return self._run(x_TBI, state, h_mask, lengths_B, reverse)
+            return self._run(x_TBI, state, drawn, lengths_B, reverse)
         if reverse:
             x_TBI = delays.turned(x_TBI, lengths_B)
         delayed = self._dilated if self.skip is None else self._skipping
-        output, state = delayed(x_TBI, state, h_mask, lengths_B)
+        output, state = delayed(x_TBI, state, drawn, lengths_B)
         return delays.turned(output, lengths_B) if reverse else output, state
 
-    def _dilated(
-        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None
-    ) -> tuple[Tensor, State]:
-        mask = None if h_mask is None else h_mask.repeat(self.delay, 1)
+    def _dilated(self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None) -> tuple[Tensor, State]:
+        mask = None if drawn.h_mask is None else drawn.h_mask.repeat(self.delay, 1)
 
         def run(x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-            return self._run(x, state, mask, lengths, False)
+            return self._run(x, state, drawn._replace(h_mask=mask), lengths, False)
 
         return delays.interleaved(run, self.delay, x_TBI, state, lengths_B)
 
-    def _skipping(
-        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None
-    ) -> tuple[Tensor, State]:
-        skip, skipped = self.skip, self.skipped
+    def _skipping(self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None) -> tuple[Tensor, State]:
+        skip, skipped, first_step = self.skip, self.skipped, 0
         assert skip is not None
         assert skipped is not None
         wx_TBGH, prepared = self.input_product(x_TBI), skipped.prepare()
 
         def run(wx: Tensor, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-            seen = seen if h_mask is None else seen * h_mask
+            nonlocal first_step
+            seen = seen if drawn.h_mask is None else seen * drawn.h_mask
             wx = wx + skipped.matvec(seen, prepared=prepared)
-            output, last = self.scan(None, wx, state, h_mask, lengths, False)
+            output, last = self.scan(None, wx, state, drawn, lengths, False, first_step)
+            first_step += len(wx)
             width = self.cell.hidden_size
             return torch.complex(output[..., :width], output[..., width:]) if self.cell.complex else output, last
 
@@ -166,18 +174,18 @@ class RecurrentLayer(nn.Module):
         return side_by_side(output), last
 
     def _run(
-        self, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
+        self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
-        if self.checkpoint_every is None or not torch.is_grad_enabled():
-            return self.scan(x_TBI, None, state, h_mask, lengths_B, reverse)
-        return self._scan_in_segments(self.checkpoint_every, x_TBI, state, h_mask, lengths_B, reverse)
+        if self.checkpoint_every is None or not torch.is_grad_enabled() or traced():  # which would fix their number
+            return self.scan(x_TBI, None, state, drawn, lengths_B, reverse)
+        return self._scan_in_segments(self.checkpoint_every, x_TBI, state, drawn, lengths_B, reverse)
 
     def _scan_in_segments(
-        self, k: int, x_TBI: Tensor, state: State, h_mask: Tensor | None, lengths_B: Tensor | None, reverse: bool
+        self, k: int, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
         """Segments of k steps, of which only the states between them are kept: backward runs each again. The same
         numbers, in the memory of one segment's history."""
-        given = [t for t in (x_TBI, h_mask, lengths_B, *state) if t is not None]
+        given = [t for t in (x_TBI, *drawn[:3], lengths_B, *state) if t is not None]
         unchanged = None if torch.compiler.is_compiling() else Snapshot(lambda: [*given, *self._read_in_scan()])
 
         def scan(*arguments: Any) -> tuple[Tensor, State]:
@@ -190,9 +198,8 @@ class RecurrentLayer(nn.Module):
         for start in reversed(starts) if reverse else starts:
             piece = x_TBI[start : start + k]
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, len(piece))
-            output, state = checkpoint(
-                scan, piece, None, state, h_mask, lengths, reverse, use_reentrant=False, preserve_rng_state=False
-            )
+            arguments = (piece, None, state, drawn, lengths, reverse, start)
+            output, state = checkpoint(scan, *arguments, use_reentrant=False, preserve_rng_state=False)
             outputs.append(output)
         return torch.cat(outputs[::-1] if reverse else outputs), state
 
@@ -206,23 +213,26 @@ class RecurrentLayer(nn.Module):
         x_TBI: Tensor | None,
         wx_TBGH: Tensor | None,
         state: State,
-        h_mask: Tensor | None,
-        lengths_B: Tensor | None,
-        reverse: bool,
+        drawn: Drawn = NOTHING,
+        lengths_B: Tensor | None = None,
+        reverse: bool = False,
+        first_step: int = 0,
     ) -> tuple[Tensor, State]:
-        """Over inputs, or over their products."""
+        """Over inputs, or over their products; `first_step` is the number of the first in the whole sequence."""
         given = wx_TBGH if x_TBI is None else x_TBI
         assert given is not None
         if self.backend == "native":
             native.tell_of_half_precision(given)
         if self.backend == "native" and native.can_serve(given.real if given.is_complex() else given):
-            program = native_program(self)
+            program = native_program(self, drawn.maps)
             if program is not None:
-                return native_scan(self, program, x_TBI, wx_TBGH, state, h_mask, lengths_B, reverse)
+                return native_scan(self, program, x_TBI, wx_TBGH, state, drawn, lengths_B, reverse, first_step)
         if x_TBI is not None:
             wx_TBGH = self.input_product(x_TBI)
         assert wx_TBGH is not None
-        output, last = reference.scan(self.advance(h_mask), wx_TBGH, state, lengths_B, reverse)
+        steps = range(first_step, first_step + len(wx_TBGH))
+        advance = self.advance(drawn, reversed(steps) if reverse else steps, reverse)
+        output, last = reference.scan(advance, wx_TBGH, state, lengths_B, reverse)
         return side_by_side(output), last
 
     # --- one step ---------------------------------------------------------------------------------------
@@ -235,7 +245,7 @@ class RecurrentLayer(nn.Module):
         wx, width = self.input_product(x_BI), self.cell.hidden_size
         if self.skipped is not None:
             wx = wx + self.skipped.matvec(delays.oldest(state[0], width))
-        advance = self.advance(None)
+        advance = self.advance(draw(self, x_BI))
         if self.line == 1:
             return advance(wx, state)
         before = tuple(delays.oldest(part, width) if self.skip is None else part[..., :width] for part in state)
@@ -248,18 +258,33 @@ class RecurrentLayer(nn.Module):
         """The output that belongs to a state: the newest h."""
         return state[0][..., : self.cell.hidden_size]
 
-    def advance(self, h_mask: Tensor | None) -> reference.Step:
-        """(U x_t + b, state before) -> state, in plain torch."""
+    def advance(self, drawn: Drawn = NOTHING, steps: Iterable[int] = (0,), reverse: bool = False) -> reference.Step:
+        """(U x_t + b, state before) -> state, in plain torch, for these steps of the sequence where there is noise."""
         transitions, alpha = self.transitions, None if self.leak is None else self.leak()
-        matvecs = [transition.matvec(h_mask) for transition in transitions]
+        maps: Any = [None] * len(transitions) if drawn.maps is None else drawn.maps
+        matvecs = [t.matvec(drawn.h_mask, prepared) for t, prepared in zip(transitions, maps, strict=True)]
+        numbers = iter(steps)
+
+        def noise(number: int, like: Tensor) -> Callable[[int], Tensor] | None:
+            seed, size, dtype = drawn.seed, like.shape, like.real.dtype if like.is_complex() else like.dtype
+            return None if seed is None else lambda stream: uniform(seed, stream, number, size[0], size[1], dtype)
 
         def advance(wx_BGH: Tensor, state: State) -> State:
-            for number, (transition, matvec) in enumerate(zip(transitions, matvecs, strict=True)):
-                given = wx_BGH if number == 0 else transition.constant(wx_BGH)
-                state = leaked(alpha, state, transition.cell.step(given, matvec, state))
+            first = 0 if drawn.seed is None else next(numbers) * len(transitions)
+            for k, (transition, matvec) in enumerate(zip(transitions, matvecs, strict=True)):
+                given = wx_BGH if k == 0 else transition.constant(wx_BGH)
+                after = leaked(alpha, state, transition.cell.step(given, matvec, state))
+                if self.zoneout is not None:
+                    number = first + (len(transitions) - 1 - k if reverse else k)
+                    after = zoned(self.zoneout, state, after, noise(number, state[0]))
+                state = after
             return state
 
         return advance
+
+    def traced_steps(self) -> list[Traced] | None:
+        """What the native core runs for each transition, or None where it cannot."""
+        return steps_of(self.number)
 
     def renew_cells(self) -> None:
         """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""
@@ -267,11 +292,12 @@ class RecurrentLayer(nn.Module):
             renew(transition.cell)
 
     def input_product(self, x: Tensor) -> Tensor:
-        return self.input.affine(x, self.cell.input_bias())
+        return input_product(self.input, x, self.cell.input_bias(), self.recurrent.input_scale())
 
-    def _dropout_masks(self, x_TBI: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        if not (self.training and self.recurrent_dropout):
-            return None, None
-        ones = x_TBI.new_ones(x_TBI.shape[1], x_TBI.shape[2] + self.cell.hidden_size)
-        mask = functional.dropout(ones, self.recurrent_dropout)
-        return mask[:, : x_TBI.shape[2]], mask[:, x_TBI.shape[2] :]
+
+def _rates(zoneout: float | tuple[float, ...], states: int) -> tuple[float, ...] | None:
+    """Of each state; None where all are zero."""
+    rates = zoneout if isinstance(zoneout, tuple) else (zoneout,) * states
+    if len(rates) != states:
+        raise ValueError(f"expected zoneout to be one number or {states}, one for each state, got {len(rates)}")
+    return rates if any(rates) else None

@@ -1,4 +1,4 @@
-"""The largest state that a parameter budget buys."""
+"""The largest state for a parameter budget."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from slimrnn._fields import field_dtype, side_by_side
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
+from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.inputs import (
     check_input,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
-class RecurrentStack(nn.Module):
+class RecurrentStack(OnBackend):
     __doc__ = f"""Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
@@ -133,17 +134,6 @@ class RecurrentStack(nn.Module):
         found = (self._at(k) for k in range(len(self.layers)))
         return [core for layer in found for core in (layer.cores if isinstance(layer, LayerGroup) else [layer])]
 
-    @property
-    def backend(self) -> str:
-        """The layers' backend, "native" or "reference"; setting it, also to "auto", sets that of all of them."""
-        found = {core.backend for core in self.cores}
-        return found.pop() if len(found) == 1 else "mixed"
-
-    @backend.setter
-    def backend(self, backend: str) -> None:
-        for core in self.cores:
-            core.backend = backend
-
     def layer(self, index: int) -> RecurrentLayer:
         """Layer number depth · directions + direction, as torch numbers its states."""
         found = self._at(index)
@@ -227,7 +217,8 @@ class RecurrentStack(nn.Module):
         """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I).
 
         Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
-        were changed; `fixed_weights` saves that."""
+        were changed; `fixed_weights` saves that. Of more than 1 MiB of weights, single numbers written through `.data`
+        or numpy may be seen some steps later."""
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
         if self.training and self.recurrent_dropout:

@@ -10,12 +10,12 @@ from torch import Tensor
 from slimrnn._fields import field_dtype
 from slimrnn._hooks import is_computed
 from slimrnn.layers.fingerprint import Fingerprint
+from slimrnn.layers.input_product import input_matrix
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
 from slimrnn.ops.operators import traced, transformed
 from slimrnn.ops.stepping import Stepper
-from slimrnn.structures.dense import DenseMap
 
 if TYPE_CHECKING:
     from slimrnn.layers.stack import RecurrentStack, States
@@ -113,11 +113,11 @@ def _is_lazy(t: Tensor) -> bool:
 
 def _stepper(layer: RecurrentLayer) -> Stepper | None:
     program = native_program(layer)
-    if program is None or layer.backend != "native" or not isinstance(layer.input, DenseMap):
+    u = input_matrix(layer.input, layer.recurrent.input_scale())
+    if program is None or layer.backend != "native" or u is None:
         return None
     if program.plan.phases > 1 or layer.line > 1:
         return None
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
-    (u,) = layer.input.prepare()
     return Stepper(program, u, layer.cell.input_bias())

@@ -78,6 +78,7 @@ def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:
     recurrent = sum(map.num_parameters for map in layer.maps) + peepholes
     total = sum(p.numel() for p in layer.parameters())
     hidden, width = cell.hidden_size, inputs.shape.in_size
+    products = cell.matrices * len(layer.maps) * hidden + len(cell.gates) * width
     return LayerSummary(
         name=name,
         structure=repr(layer.recurrent.spec),
@@ -85,7 +86,7 @@ def _summarise(name: str, layer: RecurrentLayer) -> LayerSummary:
         input=inputs.num_parameters,
         bias=total - recurrent - inputs.num_parameters,
         macs=sum(map.macs for map in layer.maps) + inputs.macs,
-        dense_macs=hidden * (cell.matrices * len(layer.maps) * hidden + len(cell.gates) * width) * (4 if cell.complex else 1),
+        dense_macs=hidden * products * (4 if cell.complex else 1),
     )
 
 

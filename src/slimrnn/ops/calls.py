@@ -15,15 +15,6 @@ from torch import Tensor
 from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, check, native_library, structures
 from slimrnn.ops.terms import Plan
 
-GATES = {
-    "tanh": 1,
-    "relu": 1,
-    "identity": 1,
-    "modrelu": 1,
-    "lstm": 4,
-    "gru_after": 3,
-    "gru_before": 3,
-}  # as slimrnn_cell
 ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
 
@@ -38,15 +29,20 @@ class Inputs(NamedTuple):
     own: Tensor | None  # (phases, rows, W): parameters that act within the step
     mask: Tensor | None  # (B, W): factors on h before every product
     lengths: Tensor | None  # (B)
+    seed: Tensor | None  # of noise: one int64
     weights: Sequence[Tensor]  # of the terms
     plan: Plan
     reverse: bool
+    first_step: int = 0  # of these steps in the whole sequence, for noise
 
 
-def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool) -> Inputs:
+SINGLE = 8  # tensors of Inputs before the weights
+
+
+def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    x, u, bias, state, own, mask, lengths, *weights = tensors
-    return Inputs(x, u, bias, state, own, mask, lengths, weights, plan, reverse)
+    x, u, bias, state, own, mask, lengths, seed, *weights = tensors
+    return Inputs(x, u, bias, state, own, mask, lengths, seed, weights, plan, reverse, first_step)
 
 
 class Call:
@@ -54,26 +50,24 @@ class Call:
 
     def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = ()) -> None:
         plan, state = inputs.plan, inputs.state
-        count, batch, width = state.shape
-        gates = GATES[plan.cell]
+        _, batch, width = state.shape
         self.terms = FilledTerms(plan, inputs.weights, gradients)
-        enough = time * state.numel() * gates > ONE_THREAD
+        self.cell = plan.cell.struct(width)
+        enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
             dtype=DTYPES[state.dtype],
-            cell=list(GATES).index(plan.cell),
             is_complex=plan.complex,
-            gates=gates,
-            states=count,
             reverse=inputs.reverse,
             threads=min(torch.get_num_threads(), batch) if enough else 1,
             term_count=len(plan.terms),
             phases=plan.phases,
-            leaky=plan.leaky,
-            own_rows=0 if inputs.own is None else inputs.own.shape[-2],
             time=time,
             batch=batch,
             width=width,
             input_size=0 if inputs.u is None else inputs.u.shape[-1],
+            first_step=inputs.first_step,
+            seed=0 if inputs.seed is None else int(inputs.seed),
+            cell=ctypes.pointer(self.cell),
             terms=self.terms.structs,
         )
         lengths = None if inputs.lengths is None else inputs.lengths.to(torch.int64)

@@ -25,10 +25,10 @@ class EagerScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, plan: Plan, reverse: bool, definition: Definition | None, *tensors: Any
+        ctx: Any, plan: Plan, reverse: bool, first_step: int, definition: Definition | None, *tensors: Any
     ) -> tuple[Tensor, Tensor]:
         """`tensors` are those of Inputs, the weights last, one by one."""
-        inputs = with_tensors(tensors, plan, reverse)
+        inputs = with_tensors(tensors, plan, reverse, first_step)
         output = run_forward(inputs, True)
         save(ctx, inputs, output, definition)
         return output[0], output[1]
@@ -36,4 +36,4 @@ class EagerScan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
         d_out, d_last = gradients
-        return None, None, None, *differentiate(ctx, run_backward, d_out, d_last, ctx.needs_input_grad[3])
+        return None, None, None, None, *differentiate(ctx, run_backward, d_out, d_last, ctx.needs_input_grad[4])

@@ -6,13 +6,13 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 5
+ABI = 6
 STATUS = {
     1: "bad argument",
     2: "out of memory",
@@ -21,7 +21,8 @@ STATUS = {
 }
 
 
-MOST_DIMS = 4
+LIMITS = ("terms", "phases", "dims", "gates", "states", "products", "registers")  # as slimrnn_limit
+MOST_DIMS, MOST_PRODUCTS = 4, 8  # the length of arrays within structs
 
 
 @dataclass
@@ -47,13 +48,53 @@ class TermStruct(ctypes.Structure):
     _fields_ = (("structure", c_int32), ("tensor_count", c_int32), ("tensors", POINTER(TensorStruct)))
 
 
+class ProductSpecStruct(ctypes.Structure):
+    """slimrnn_product_spec"""
+
+    _fields_ = tuple((name, c_int32) for name in ("x", "first", "last", "of_gates"))
+
+
+class PlaceStruct(ctypes.Structure):
+    """slimrnn_place"""
+
+    _fields_ = tuple((name, c_int32) for name in ("kind", "index", "part", "parts"))
+
+
+class InstructionStruct(ctypes.Structure):
+    """slimrnn_instruction"""
+
+    _fields_ = tuple((name, c_int32) for name in ("op", "to", "a", "b", "c"))
+
+
+class ProgramStruct(ctypes.Structure):
+    """slimrnn_program"""
+
+    _fields_ = (("code", POINTER(InstructionStruct)), ("count", c_int32))
+
+
+class CellStruct(ctypes.Structure):
+    """slimrnn_cell"""
+
+    held: tuple[Any, ...]  # what its pointers need alive
+    _fields_ = (
+        *((name, c_int32) for name in ("code", "gates", "matrices", "states", "own_rows", "slots", "kept", "spares")),
+        *((name, c_int32) for name in ("row_sums", "product_count", "place_count", "constant_count", "register_count")),
+        ("products", ProductSpecStruct * MOST_PRODUCTS),
+        ("places", POINTER(PlaceStruct)),
+        ("constants", POINTER(c_double)),
+        ("forward", ProgramStruct),
+        ("backward", ProgramStruct),
+    )
+
+
 class ScanStruct(ctypes.Structure):
     """slimrnn_scan"""
 
     _fields_ = (
-        *((n, c_int32) for n in ("dtype", "cell", "is_complex", "gates", "states", "reverse", "threads", "term_count")),
-        *((name, c_int32) for name in ("phases", "leaky", "own_rows")),
-        *((name, c_int64) for name in ("time", "batch", "width", "input_size")),
+        *((name, c_int32) for name in ("dtype", "is_complex", "reverse", "threads", "term_count", "phases")),
+        *((name, c_int64) for name in ("time", "batch", "width", "input_size", "first_step")),
+        ("seed", c_uint64),
+        ("cell", POINTER(CellStruct)),
         ("terms", POINTER(TermStruct)),
         *((name, c_void_p) for name in ("x", "u", "bias", "state", "own", "mask", "lengths")),
         *((name, c_void_p) for name in ("out", "gate_history", "state_history", "last")),
@@ -97,9 +138,10 @@ def _load() -> ctypes.CDLL | str:
         if version != ABI:
             return f"{files[0].name} has interface version {version}, expected {ABI}: reinstall slimrnn"
         _declare(lib)
-        terms, phases = c_int32(), c_int32()
-        lib.slimrnn_limits(ctypes.byref(terms), ctypes.byref(phases))
-        limits.terms, limits.phases = terms.value, phases.value
+        told = (c_int32 * len(LIMITS))()
+        if lib.slimrnn_limits(told, len(LIMITS)) != len(LIMITS):
+            return f"{files[0].name} tells other limits than {', '.join(LIMITS)}: reinstall slimrnn"
+        limits.terms, limits.phases = told[0], told[1]
     except (OSError, AttributeError) as error:
         return f"{files[0].name} could not be loaded: {error}"
     wanted = os.environ.get("SLIMRNN_ISA")
@@ -113,7 +155,8 @@ def _declare(lib: ctypes.CDLL) -> None:
     signatures: dict[str, tuple[list[Any], Any]] = {
         "abi": ([], c_int32),
         "structure": ([c_int32], c_char_p),
-        "limits": ([POINTER(c_int32)] * 2, None),
+        "limits": ([POINTER(c_int32), c_int32], c_int32),
+        "cell_code": ([c_int32], c_char_p),
         "isa": ([c_int32], c_char_p),
         "use_isa": ([c_char_p], c_int32),
         "forward": ([POINTER(ScanStruct)], c_int32),
@@ -122,7 +165,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
         "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),
-        "step": ([c_void_p, c_int64, *(c_void_p,) * 6], c_int32),
+        "step": ([c_void_p, c_int64, *(c_void_p,) * 4], c_int32),
     }
     for name, (arguments, result) in signatures.items():
         function = getattr(lib, "slimrnn_" + name)
@@ -139,6 +182,13 @@ def structures() -> dict[str, int]:
     """The structures that the native core has, and their numbers."""
     lib = native_library()
     return {} if lib is None else {name: number for number, name in enumerate(_names(lib.slimrnn_structure))}
+
+
+@cache
+def cell_codes() -> dict[str, int]:
+    """The fingerprints of the cells that the library has C++ for, and their numbers."""
+    lib = native_library()
+    return {} if lib is None else {name: number for number, name in enumerate(_names(lib.slimrnn_cell_code))}
 
 
 def _names(function: Callable[[int], bytes | None]) -> list[str]:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from slimrnn._fields import pairs_flat, real_view
-from slimrnn.ops.calls import DTYPES, Inputs
+from slimrnn.ops.calls import DTYPES, SINGLE, Inputs
 from slimrnn.ops.eager import EagerScan, can_bypass_dispatcher
-from slimrnn.ops.operators import Definition, calling, run_forward, traced, transformed
+from slimrnn.ops.operators import Definition, as_arguments, calling, run_forward, traced, transformed
 from slimrnn.ops.terms import Program
 
 HALF = (torch.float16, torch.bfloat16)
@@ -25,12 +25,12 @@ def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, 
     if not can_bypass_dispatcher(tensors):
         calling.definition = definition if keep else None
         try:
-            out, last, *_ = torch.ops.slimrnn.scan(*inputs[:8], inputs.plan.encode(), inputs.reverse, keep)
+            out, last, *_ = torch.ops.slimrnn.scan(*as_arguments(inputs), keep)
         finally:
             calling.definition = None
     elif keep:
         out, last = EagerScan.apply(  # type: ignore[no-untyped-call]
-            inputs.plan, inputs.reverse, definition, *inputs[:7], *inputs.weights
+            inputs.plan, inputs.reverse, inputs.first_step, definition, *inputs[:SINGLE], *inputs.weights
         )
     else:
         out, last, *_ = run_forward(inputs, False)
@@ -48,6 +48,8 @@ def as_inputs(
     mask: Tensor | None = None,
     lengths: Tensor | None = None,
     reverse: bool = False,
+    seed: Tensor | None = None,
+    first_step: int = 0,
 ) -> Inputs:
     """A layer's tensors as the core takes them: real, a complex number as a pair.
 
@@ -61,7 +63,7 @@ def as_inputs(
         bias = None if bias is None else pairs_flat(bias)
         x = x if u is not None else pairs_flat(x)
         u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
-    return Inputs(x, u, bias, start, own, mask, lengths, weights, plan, reverse)
+    return Inputs(x, u, bias, start, own, mask, lengths, seed, weights, plan, reverse, first_step)
 
 
 def can_serve(x: Tensor) -> bool:

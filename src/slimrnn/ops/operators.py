@@ -17,17 +17,17 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from slimrnn._fields import pairs_flat
-from slimrnn.ops.calls import GATES, Call, Inputs, with_tensors
+from slimrnn.ops.calls import SINGLE, Call, Inputs, with_tensors
 from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
 Results = tuple[Tensor, Tensor, Tensor, Tensor]
-OPTIONAL = ("u", "bias", "own", "mask", "lengths")  # of the inputs
+OPTIONAL = ("u", "bias", "own", "mask", "lengths", "seed")  # of the inputs
 
 # The fields of Inputs, the plan as text.
 SCHEMA = (
-    "Tensor x, Tensor? u, Tensor? bias, Tensor state, Tensor? own, Tensor? mask, Tensor? lengths, Tensor[] weights, "
-    "str plan, bool reverse"
+    "Tensor x, Tensor? u, Tensor? bias, Tensor state, Tensor? own, Tensor? mask, Tensor? lengths, Tensor? seed, "
+    "Tensor[] weights, str plan, bool reverse, int first_step"
 )
 
 
@@ -63,7 +63,8 @@ def transformed(*tensors: Tensor) -> bool:
 
 
 def run_forward(inputs: Inputs, keep: bool) -> Results:
-    """-> out (T, B, W), last (S, B, W), and what backward needs or nothing: gates (T, B, G, W), states (T, B, W)."""
+    """-> out (T, B, W), last (S, B, W), and what backward needs, or nothing: slots (T, B, K, W) and the other states
+    (S-1, T, B, W)."""
     out, last, gates, states = _results(inputs, keep)
     call = Call(inputs, len(out))
     call.point(out=out, last=last, gate_history=_or_none(gates), state_history=_or_none(states))
@@ -93,16 +94,15 @@ def _or_none(tensor: Tensor) -> Tensor | None:
 
 def _results(inputs: Inputs, keep: bool) -> Results:
     x, (count, batch, width) = inputs.x, inputs.state.shape
-    history, gate_count = (len(x), batch), GATES[inputs.plan.cell]
-    gates = x.new_empty((*history, gate_count, width) if keep and gate_count > 1 else (0,))
-    inner = count == 2 or inputs.plan.leaky  # c, or what the cell gave before it leaked
-    states = x.new_empty((*history, width) if keep and inner else (0,))
+    history, cell = (len(x), batch), inputs.plan.cell
+    gates = x.new_empty((*history, cell.slots, width) if keep and cell.kept else (0,))
+    states = x.new_empty((count - 1, *history, width) if keep and count > 1 else (0,))
     return x.new_empty(*history, width), x.new_empty(count, batch, width), gates, states
 
 
 def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
     state = inputs.state
-    d_wx = out.new_empty((len(out), state.shape[1], GATES[inputs.plan.cell], state.shape[-1]) if want_wx else 0)
+    d_wx = out.new_empty((len(out), state.shape[1], inputs.plan.cell.gates, state.shape[-1]) if want_wx else 0)
     optional = [out.new_empty(0 if t is None else t.shape) for t in (inputs.u, inputs.bias, inputs.own)]
     return [d_wx, *optional, state.new_empty(state.shape), *(w.new_empty(w.shape) for w in inputs.weights)]
 
@@ -111,8 +111,13 @@ def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
 
 
 def _inputs(arguments: tuple[Any, ...]) -> Inputs:
-    *tensors, weights, plan, reverse = arguments
-    return with_tensors([*tensors, *weights], Plan.decode(plan), reverse)
+    *tensors, weights, plan, reverse, first_step = arguments
+    return with_tensors([*tensors, *weights], Plan.decode(plan), reverse, first_step)
+
+
+def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
+    """As the operators take them."""
+    return *inputs[: SINGLE + 1], inputs.plan.encode(), inputs.reverse, inputs.first_step
 
 
 def _scan(*arguments: Any) -> Results:
@@ -153,7 +158,7 @@ _register(
 def save(ctx: Any, inputs: Inputs, output: Results, definition: Definition | None) -> None:
     """Keep what `differentiate` needs."""
     ctx.set_materialize_grads(False)  # nobody differentiates the history: no zeros for it
-    ctx.definition, ctx.plan, ctx.reverse = definition, inputs.plan, inputs.reverse
+    ctx.definition, ctx.scalars = definition, inputs[SINGLE + 1 :]
     out, _, gates, states = output
     optional = [getattr(inputs, name) for name in OPTIONAL]
     ctx.present = [t is not None for t in optional]
@@ -166,10 +171,10 @@ def save(ctx: Any, inputs: Inputs, output: Results, definition: Definition | Non
 def differentiate(
     ctx: Any, backward: Callable[..., list[Tensor]], d_out: Tensor | None, d_last: Tensor | None, want_x: bool
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of x, u, bias, state, own, mask, lengths, weights...; `backward` is run_backward or its operator."""
+    """Gradients of the tensors of Inputs, the weights last; `backward` is run_backward or its operator."""
     out, gates, states, x, state, *rest = ctx.saved_tensors
-    u, bias, own, mask, lengths = (rest.pop(0) if present else None for present in ctx.present)
-    inputs = Inputs(x, u, bias, state, own, mask, lengths, rest, ctx.plan, ctx.reverse)
+    u, bias, own, mask, lengths, seed = (rest.pop(0) if present else None for present in ctx.present)
+    inputs = Inputs(x, u, bias, state, own, mask, lengths, seed, rest, *ctx.scalars)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
     if ctx.definition is not None and (torch.is_grad_enabled() or transformed(d_out, d_last)):
@@ -180,7 +185,7 @@ def differentiate(
         with torch.autocast(d_wx.device.type, enabled=False):  # as forward: backward may be called inside of one
             d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
     of_u, of_bias, of_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
-    return d_x, of_u, of_bias, d_state, of_own, None, None, *d_weights
+    return d_x, of_u, of_bias, d_state, of_own, None, None, None, *d_weights
 
 
 def _differentiate_again(
@@ -192,8 +197,8 @@ def _differentiate_again(
         if inputs.u is None and definition.products is not None:
             inputs = inputs._replace(x=pairs_flat(definition.products()))
         # As views of their own: one may have come of another, and what goes back from here is each one's direct share.
-        flat: list[Any] = [None if t is None else t.view_as(t) for t in (*inputs[:7], *inputs.weights)]
-        out, last = definition.replay(with_tensors(flat, inputs.plan, inputs.reverse))
+        flat: list[Any] = [None if t is None else t.view_as(t) for t in (*inputs[:SINGLE], *inputs.weights)]
+        out, last = definition.replay(with_tensors(flat, *inputs[SINGLE + 1 :]))
     wanted = [t for t in flat if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad([out, last], wanted, [d_out, d_last], create_graph=again, allow_unused=True))
     return tuple(next(found) if t is not None and t.requires_grad else None for t in flat)
@@ -206,13 +211,11 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Results) -> None:
 def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
     def backward(*arguments: Any) -> list[Tensor]:
         *others, inputs, want_wx = arguments
-        found: list[Tensor] = torch.ops.slimrnn.scan_backward(
-            *others, *inputs[:8], inputs.plan.encode(), inputs.reverse, want_wx
-        )
+        found: list[Tensor] = torch.ops.slimrnn.scan_backward(*others, *as_arguments(inputs), want_wx)
         return found
 
     gradients = differentiate(ctx, backward, d_out, d_last, ctx.needs_input_grad[0])
-    return *gradients[:7], list(gradients[7:]), None, None, None
+    return *gradients[:SINGLE], list(gradients[SINGLE:]), None, None, None, None
 
 
 scan.register_autograd(_differentiate, setup_context=_save)

@@ -19,12 +19,13 @@ class Stepper:
 
     def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
         _, hidden, input_size = u.shape
-        self.states = 2 if program.plan.cell == "lstm" else 1
+        self.states = program.plan.cell.states
         state = (u.new_empty(1, hidden),) * self.states
         bias = None if bias is None else bias.clone()  # is not packed
         inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
         self.call = Call(inputs, 1)
         self.bytes = hidden * u.element_size()
+        self.pointers = ctypes.c_void_p * self.states
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None
         check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
@@ -36,15 +37,13 @@ class Stepper:
     ) -> None:
         """Into `out` (B, W), for contiguous x (B, I); of the states (L, B, H) number `depth` is meant."""
         at = depth * batch * self.bytes
-        c, c_after = (before[1].data_ptr() + at, after[1].data_ptr() + at) if self.states == 2 else (None, None)
+        pointers = self.pointers
         status = self.function(
             self.handle,
             batch,
             x.data_ptr(),
-            before[0].data_ptr() + at,
-            c,
-            after[0].data_ptr() + at,
-            c_after,
+            pointers(*[part.data_ptr() + at for part in before]),
+            pointers(*[part.data_ptr() + at for part in after]),
             out.data_ptr(),
         )
         if status:

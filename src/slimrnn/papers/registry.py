@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slimrnn._checks import suggestion
+from slimrnn.errors import ConfigError
 from slimrnn.papers import (
     adding,
     copy,
@@ -15,7 +16,6 @@ from slimrnn.papers import (
     youtube8m,
 )
 from slimrnn.papers.row import PaperRow
-from slimrnn.training.errors import ConfigError
 
 _BY_NAME: dict[str, PaperRow] = {}
 

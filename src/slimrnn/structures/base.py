@@ -21,6 +21,7 @@ from slimrnn._fields import as_complex, field_dtype, real_view
 from slimrnn.ops.terms import Term
 
 if TYPE_CHECKING:
+    from slimrnn.structures.product import Product
     from slimrnn.structures.sum import Sum
 
 ALL = slice(None)  # "every gate"
@@ -85,7 +86,8 @@ class Structure:
     def nearest(self, matrix: Tensor) -> StructuredMap:
         """The member of this family that is closest to `matrix`, (m, n) or (G, m, n), in Frobenius norm.
 
-        Sums, three or more Kronecker factors and UnitaryProduct have no closed form: there it is a local optimum."""
+        Sums, products, three or more Kronecker factors, Householder and UnitaryProduct have no closed form: there it
+        is a local optimum."""
         if not isinstance(matrix, Tensor) or not (matrix.is_floating_point() or matrix.is_complex()):
             raise TypeError(f"expected a matrix of floating numbers, got {getattr(matrix, 'dtype', type(matrix))}")
         if matrix.dim() not in (2, 3):
@@ -101,6 +103,13 @@ class Structure:
         if not isinstance(other, Structure):
             return NotImplemented
         return Sum((self, other))
+
+    def __matmul__(self, other: object) -> Product:
+        from slimrnn.structures.product import Product
+
+        if not isinstance(other, Structure):
+            return NotImplemented
+        return Product((self, other))
 
 
 class StructuredMap(nn.Module):
@@ -206,6 +215,10 @@ class StructuredMap(nn.Module):
         y = self.matvec(x.to(field_dtype(x.dtype, self.complex)), prepared=prepared)
         return y if bias is None else y + bias
 
+    def input_scale(self) -> Tensor | None:
+        """Factors (G, m) on the input product U x of a layer whose recurrent map this is, or None."""
+        return None
+
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         """(..., G, m) -> (..., n): the sum over the chosen gates of W_g^H y_g, the adjoint of `matvec`."""
         prepared = prepared or self.prepare()
@@ -217,8 +230,13 @@ class StructuredMap(nn.Module):
     def dense(self) -> Tensor:
         """The matrices written out: (G, m, n)."""
         prepared = self.prepare()
-        identity = torch.eye(self.shape.in_size, dtype=prepared[0].dtype, device=prepared[0].device)
+        some = self.some_numbers(prepared)
+        identity = torch.eye(self.shape.in_size, dtype=some.dtype, device=some.device)
         return self.matvec(identity, prepared=prepared).permute(1, 2, 0)
+
+    def some_numbers(self, prepared: Prepared | None = None) -> Tensor:
+        """A tensor with the dtype and the device of the matrices, whatever it holds."""
+        return (prepared or self.prepare())[0]
 
     def terms(self, prepared: Prepared) -> list[Term] | None:
         """The map as the native core takes it, or None: then the reference scan runs."""
@@ -254,11 +272,12 @@ class StructuredMap(nn.Module):
             raise ValueError(f"expected a matrix of shape {wanted}, got {tuple(matrix.shape)}")
         if matrix.is_complex() and not self.complex:
             raise TypeError(f"expected a real matrix for a real {type(self.spec).__name__}, got {matrix.dtype}")
-        return matrix.detach().to(self.prepare()[0])
+        return matrix.detach().to(self.some_numbers())
 
     def penalty(self) -> Tensor:
         """A soft constraint to be added to the loss; zero for most structures."""
-        return next(self.parameters()).new_zeros(())
+        parameter = next(self.parameters(), None)
+        return (self.some_numbers().real if parameter is None else parameter).new_zeros(())
 
     def extra_repr(self) -> str:
         shape = self.shape

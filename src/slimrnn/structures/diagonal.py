@@ -17,6 +17,9 @@ class DiagonalMap(StructuredMap):
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
+        self._add_parameters(shape)
+
+    def _add_parameters(self, shape: Shape) -> None:
         # Uniform in ±0.01, as in the low-rank authors' code.
         self.add_parameter("diagonal", uniform(shape, 0.01, shape.gates, shape.out_size))
 

@@ -35,6 +35,10 @@ class SumMap(StructuredMap):
     def prepare(self) -> Prepared:
         return tuple(tensor for part in self._maps() for tensor in part.prepare())
 
+    def some_numbers(self, prepared: Prepared | None = None) -> Tensor:
+        part, tensors = next(self._split(prepared))
+        return part.some_numbers(tensors)
+
     def matvec(self, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         return _total(part.matvec(h, gates, tensors) for part, tensors in self._split(prepared))
 

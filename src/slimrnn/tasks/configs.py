@@ -12,9 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import shown
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.registry import TASKS, find_task
 from slimrnn.training.config import Config, plain
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Task
 
 _ACCEPTED: dict[type, Any] = {int: Integral, float: Real, Path: (str, Path)}

@@ -28,5 +28,4 @@ def load_run(path: Path | str, task: str | None = None) -> tuple[nn.Module, Conf
     is_file = path.suffix == ".safetensors"
     run = Run(path.parent if is_file else path)
     config = run_config(run, task)
-    net, _ = read_net(path if is_file else run.best_weights, config)
-    return net.eval(), config
+    return read_net(path if is_file else run.best_weights, config).eval(), config

@@ -97,7 +97,7 @@ class MnistHighwayTask(Task):
         return ModelConfig("highway", nonlinearity="relu")
 
     def model(self, config: ModelConfig) -> nn.Module:
-        from slimrnn.training.highway_model import HighwayModel
+        from slimrnn.training.models.highway_model import HighwayModel
 
         return HighwayModel(
             self.input_size,

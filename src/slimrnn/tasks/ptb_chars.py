@@ -15,11 +15,11 @@ from torch.nn import functional
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.data.text import PTB_SYMBOLS, Text, read_ptb, read_text
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.sentences import Sentences
 from slimrnn.tasks.streams import Streams
 from slimrnn.training.config import Config, ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Batch, Samples, Score, Task
 
 SPLITS = ("train", "valid", "test")
@@ -105,7 +105,14 @@ class PTBCharsTask(Task):
         if config.batch_size > self.streams:
             raise ValueError(f"expected batch_size of at most the {self.streams} streams, got {config.batch_size}")
 
+    def check_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse a net with another alphabet."""
+        known = weights["readout.bias"].numel() if "readout.bias" in weights else None
+        if known not in (None, self.output_size):
+            found = f"{self.file} with {self.output_size}"
+            raise ValueError(f"expected the text that the net was trained on, with {known} symbols, got {found}")
+
     def model(self, config: ModelConfig) -> nn.Module:
-        from slimrnn.training.symbol_model import SymbolModel
+        from slimrnn.training.models.symbol_model import SymbolModel
 
         return SymbolModel(self.input_size, self.output_size, config, every_step=True)

@@ -5,7 +5,7 @@ Shape suffixes: T time, B sequences, P scored positions, V items, E width of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,8 +18,8 @@ from torch.nn import functional
 from slimrnn._checks import check_choice, check_count, check_number
 from slimrnn.data.interactions import Columns, Interactions, read_interactions
 from slimrnn.data.movielens import read_movielens, read_titles
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.recommend_baselines import baseline_scores
-from slimrnn.tasks.recommend_model import RecommenderModel
 from slimrnn.tasks.recommend_splits import (
     GAPS,
     SPLITS,
@@ -34,7 +34,7 @@ from slimrnn.tasks.recommend_splits import (
 from slimrnn.tasks.recommendation_metrics import ranking_scores, ranks_of
 from slimrnn.tasks.sampled_softmax import BLOCK_SIZE, Sampler, log_uniform, softmax_loss, unigram
 from slimrnn.training.config import Config, ModelConfig
-from slimrnn.training.errors import ConfigError
+from slimrnn.training.models.recommender_model import RecommenderModel
 from slimrnn.training.task import Batch, Outcome, Samples, Score, Task
 
 
@@ -141,6 +141,15 @@ class RecommendTask(Task):
 
     def default_model(self) -> ModelConfig:
         return ModelConfig("gru")
+
+    def check_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse a net with other items or pages."""
+        catalogue = weights.get("catalogue")
+        if catalogue is not None and [*catalogue.reshape(-1).tolist()] != [self.log.catalogue]:
+            known, found = len(weights.get("bias", ())), self.output_size
+            raise ValueError(
+                f"expected the log that the net was trained on, with {known:,} items, got another, with {found:,}"
+            )
 
     def model(self, config: ModelConfig) -> nn.Module:
         log = self.log

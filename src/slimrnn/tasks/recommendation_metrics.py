@@ -2,6 +2,7 @@
 
 They take ranks: (N, R), the places 1, 2, ... of the R relevant items in N rankings of all items, in ascending order; 0
 where a ranking has fewer relevant items, after the others. The next item of a sequence is one relevant item: R = 1.
+(MAP@k of torchmetrics divides by the hits among the top k, not by min(R, k).)
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import shown
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
@@ -16,7 +17,6 @@ from slimrnn.tasks.sort_digits import SortDigitsTask
 from slimrnn.tasks.timit_frames import TimitFramesTask
 from slimrnn.tasks.word_copy import WordCopyTask
 from slimrnn.tasks.youtube8m import YouTube8MTask
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
 from slimrnn.training.task import Task
 

@@ -17,13 +17,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from slimrnn._checks import check_choice
-from slimrnn.data.errors import DataError
 from slimrnn.data.mfcc import FEATURES
 from slimrnn.data.phones import classes, folding
 from slimrnn.data.timit import SAMPLE, WHOLE, Corpus, load_timit, split, which_corpus
+from slimrnn.errors import ConfigError, DataError
 from slimrnn.tasks.averages import average
 from slimrnn.training.config import Config
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.task import Batch, Indices, Samples, Score, Task
 
 SPLITS = ("train", "valid", "test")

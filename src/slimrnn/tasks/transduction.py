@@ -101,7 +101,7 @@ class TransductionTask(GeneratedTask):
         return Config(self, model, optim, self.default_updates, batch_size=64, eval_every=250, stop_at=1.0)
 
     def model(self, config: ModelConfig) -> nn.Module:
-        from slimrnn.training.model import build_layers
+        from slimrnn.training.models.sequence_model import build_layers
 
         encoder = Encoder(lambda width: build_layers(width, config), Symbols(self.input_size))
         causal = replace(config, bidirectional=False)

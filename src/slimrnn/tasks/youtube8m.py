@@ -131,7 +131,7 @@ class YouTube8MTask(Task):
         }
 
     def model(self, config: ModelConfig) -> nn.Module:
-        from slimrnn.tasks.frame_model import FrameModel
+        from slimrnn.training.models.frame_model import FrameModel
 
         net = FrameModel(self.input_size, self.output_size, config, every_step=False)
         # A video has few of thousands of labels: without this the first hundreds of updates only lower all outputs,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slimrnn.training.config import Config, ModelConfig, OptimConfig
-from slimrnn.training.errors import (
+from slimrnn.errors import (
     CheckpointError,
     ConfigError,
     LostProcess,
@@ -13,12 +12,13 @@ from slimrnn.training.errors import (
     TrainingDiverged,
     TrainingError,
 )
+from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.task import Batch, Indices, Outcome, Samples, Score, Task
 
 if TYPE_CHECKING:
     from slimrnn.training.loop import Callback
     from slimrnn.training.memory_log import MemoryLog
-    from slimrnn.training.model import SequenceModel
+    from slimrnn.training.models.sequence_model import SequenceModel
     from slimrnn.training.module import SequenceModule
     from slimrnn.training.record import Result, Run
     from slimrnn.training.run import evaluate, resume, train
@@ -53,7 +53,7 @@ __all__ = [
 _ELSEWHERE = {
     "Callback": "loop",
     "MemoryLog": "memory_log",
-    "SequenceModel": "model",
+    "SequenceModel": "models.sequence_model",
     "SequenceModule": "module",
     "Result": "record",
     "Run": "record",

@@ -52,11 +52,11 @@ class Batches(Dataset[Batch]):
         self.lengths: Callable[[Indices], Indices] | None = getattr(samples, "lengths", None)
         self.together = AT_MOST if self.size is None else max(1, min(AT_MOST, self.size // batch_size))
         self.window: tuple[int, list[Indices]] = -1, []  # the batches that were last shared out
-        self.batch, self.piece, self.given = 0, 0, 0  # what comes next, and how many pieces were given before it
+        self.batch, self.piece, self.served = 0, 0, 0  # what comes next, and the number of pieces before it
 
     @classmethod
     def of_run(cls, config: Config, place: Place) -> Batches:
-        """What a run trains on."""
+        """The training batches of a run."""
         return cls(
             config.task.samples("train", config.seed),
             config.batch_size,
@@ -104,13 +104,13 @@ class Batches(Dataset[Batch]):
         return chosen
 
     def __iter__(self) -> Iterator[Batch]:
-        self.given %= self.updates  # asked again after the end, it goes on
+        self.served %= self.updates  # asked again after the end, it goes on
         for batch in self._from(self.batch):
             pieces = [batch] if self.bptt is None else list(batch.segments(self.bptt))
             for piece in pieces[self.piece :]:
-                if self.given == self.updates:
+                if self.served == self.updates:
                     return
-                self.given += 1
+                self.served += 1
                 self.piece += 1
                 if self.piece == len(pieces):
                     self.batch, self.piece = self.batch + 1, 0
@@ -126,11 +126,11 @@ class Batches(Dataset[Batch]):
         return iter(loader)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where to go on."""
-        return {"batch": self.batch, "piece": self.piece, "given": self.given}
+        """The position in the data."""
+        return {"batch": self.batch, "piece": self.piece, "given": self.served}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.batch, self.piece, self.given = state["batch"], state["piece"], state["given"]
+        self.batch, self.piece, self.served = state["batch"], state["piece"], state["given"]
 
 
 def as_dtype(batch: Batch, dtype: torch.dtype) -> Batch:
@@ -144,13 +144,13 @@ def as_dtype(batch: Batch, dtype: torch.dtype) -> Batch:
 
 
 def on_device(batch: Batch, config: Config, device: torch.device) -> Batch:
-    """The batch in the precision of the run, where it is trained."""
+    """The batch in the precision of the run, on the device."""
     batch = as_dtype(batch, getattr(torch, config.dtype))
     return batch if batch.inputs.device == device else batch.to(device)
 
 
 def _sequences(batch: Batch, which: slice) -> Batch:
-    """Some sequences of a batch with an output at every step."""
+    """A slice of the sequences of a batch; needs an output at every step."""
     return replace(
         batch,
         inputs=batch.inputs[:, which],
@@ -166,7 +166,6 @@ def _order(seed: int, epoch: int, size: int) -> Indices:
 
 
 def _ignore_signals(worker: int) -> None:
-    """Ctrl-C reaches all processes of a terminal, a scheduler's SIGTERM all of a job; the one that trains says when to
-    end."""
+    """Ctrl-C and a scheduler's SIGTERM reach workers too, but the training process decides when to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -28,10 +28,10 @@ from slimrnn import (
 )
 from slimrnn._checks import suggestion
 from slimrnn.cells import Cell
+from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.recurrent import CellLayer, own_options
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
 
 LAYERS: dict[str, type[RecurrentStack]] = {

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on, in a safetensors file; the newest few kept, damaged ones passed over."""
+"""Checkpoints: everything needed to resume a run, in a safetensors file. The newest two are kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from slimrnn._texts import shown
-from slimrnn.training.errors import CheckpointError
-from slimrnn.training.files import read_tensors, write_tensors
+from slimrnn.errors import CheckpointError
+from slimrnn.training.run_files import read_tensors, write_tensors
 
 FORMAT = "checkpoint"
 KEPT = 2
@@ -59,20 +59,22 @@ def remove_old(directory: Path) -> None:
 
 
 def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> dict[str, Any] | None:
-    """The newest that is whole; `say` hears about those that are not. None where there is none."""
-    paths = list_checkpoints(directory)
-    for path in reversed(paths):
+    """The newest intact checkpoint, or None if there are none; damaged ones are reported through `say`."""
+    problems: list[CheckpointError] = []
+    for path in reversed(list_checkpoints(directory)):
         try:
             return read_checkpoint(path, run)
         except CheckpointError as error:
             say(f"{error}; looking for the one before")
-    if paths:
-        raise CheckpointError(f"none of the {len(paths)} checkpoints in {directory} can be used")
+            problems.append(error)
+    if problems:
+        reason = f"the newest: {problems[0]}"
+        raise CheckpointError(f"none of the {len(problems)} checkpoints in {directory} can be used; {reason}")
     return None
 
 
 def _from_lightning(old: dict[str, Any]) -> dict[str, Any]:
-    """From the layout of version 0.1.0's first runs, which Lightning's Trainer wrote."""
+    """Convert a checkpoint of an early run, written by Lightning's Trainer."""
     (loop,) = old["callbacks"].values()
     return {
         "update": old["global_step"],

@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from slimrnn._checks import check_count, check_number, check_probability
 from slimrnn._memory import available_memory, in_gigabytes
 from slimrnn._texts import shown
+from slimrnn.errors import ConfigError, is_out_of_memory
 from slimrnn.training.config import Config, OptimConfig, plain
-from slimrnn.training.errors import ConfigError, is_out_of_memory
 from slimrnn.training.task import Task
 
 COUNTS = ("updates", "batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")

@@ -27,21 +27,22 @@ class ModelConfig:
     antisymmetric-rnn, lipschitz-rnn, indrnn; module:name is one of your own; highway: layers without recurrence, for
     the task mnist-highway"""
     hidden: int = 128
-    """units of each layer"""
+    """hidden units per layer"""
     structure: str = "dense"
-    """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, full-unitary, unitary-product,
-    or a sum such as low-rank+diagonal; module:name is one of your own; unicornn and indrnn are diagonal unless another
-    is named"""
+    """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, sparse(0.05), permutation,
+    shift(1), shuffle(4), circulant, householder(8), antisymmetric, legendre(100), complex-diagonal, full-unitary,
+    unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; module:name is one of your own;
+    unicornn and indrnn are diagonal unless another is named"""
     rank: int | None = None
-    """low-rank: numbers that a gate's matrix passes through"""
+    """low-rank: rank of each gate's matrix"""
     tied: bool = False
-    """low-rank: all gates share the way down"""
+    """low-rank: all gates share the right factor R"""
     blocks: int | None = None
     """block-diagonal: number of blocks"""
     factors: tuple[int, ...] | None = None
     """kronecker: sizes of the factors; by default all 2"""
     input_structure: str = "dense"
-    """of the input matrices, from the same names"""
+    """structure of the input matrices, from the same names"""
     layers: int = 1
     bidirectional: bool = False
     residual: Annotated[bool, option("residual")] = OPTIONS["residual"].default
@@ -61,36 +62,36 @@ class ModelConfig:
     """other options of the cell, as name=value: dt=0.5"""
     transition_depth: Annotated[int, option("transition_depth")] = OPTIONS["transition_depth"].default
     leak: float | None = None
-    """h = leak h_before + (1 - leak) what the cell gives, the same in all units"""
+    """leaky units: h = leak * h_before + (1 - leak) * output of the cell"""
     time_constants: tuple[float, float] | None = None
-    """instead of leak: 1 / (1 - leak) spread over the units from the first to the second"""
+    """instead of leak: smallest and largest time constant 1 / (1 - leak), spread over the units"""
     learn_leak: bool = False
-    """leak or time_constants are where it begins"""
+    """train the leak; leak or time_constants are its initial values"""
     delays: Annotated[tuple[int, ...], option("delays")] = OPTIONS["delays"].default
     skip: Annotated[int | None, option("skip")] = OPTIONS["skip"].default
     context_switching: Literal["none", "inputs", "outputs", "both"] = "none"
-    """block-diagonal: an auxiliary net switches the blocks"""
+    """block-diagonal: a small auxiliary net weights the blocks at every step"""
     learn_initial_state: Annotated[bool, option("learn_initial_state")] = OPTIONS["learn_initial_state"].default
     dropout: float = 0.0
-    """between layers"""
+    """dropout between layers"""
     recurrent_dropout: Annotated[float, option("recurrent_dropout")] = OPTIONS["recurrent_dropout"].default
     weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
-    """rows of the matrices are clipped to this norm after each update"""
+    """clip the rows of the matrices to this norm after each update"""
     checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default
     backend: Literal["auto", "native", "reference"] = "auto"
 
 
 @dataclass(frozen=True)
 class OptimConfig:
-    """The optimizer and what surrounds it."""
+    """The optimizer, gradient clipping, the learning-rate schedule and recovery."""
 
     optimizer: Literal["rmsprop", "adam", "adamw", "adagrad", "sgd"] = "adam"
     lr: float = 1e-3
     decay: float = 0.9
-    """rmsprop: of the running mean of squared gradients"""
+    """rmsprop: decay of the running mean of squared gradients"""
     accumulator_start: float = 0.0
-    """rmsprop: first value of that mean (the low-rank authors: 1e-3)"""
+    """rmsprop: initial value of that mean (the low-rank authors: 1e-3)"""
     momentum: float = 0.0
     """rmsprop, sgd"""
     eps: float = 1e-8
@@ -98,65 +99,65 @@ class OptimConfig:
     """rmsprop: divide by √(v + eps), as the low-rank authors do, instead of √v + eps"""
     weight_decay: float = 0.0
     recurrent_rate: float = 1.0
-    """factor on the learning rate of the recurrent matrices; 0 leaves them as they began"""
+    """multiplies the learning rate of the recurrent matrices; 0 freezes them"""
     clip_norm: float | None = None
-    """largest norm of the gradient"""
+    """clip the norm of all gradients to this value"""
     clip_value: float | None = None
-    """largest absolute value of a component of the gradient"""
+    """clip each component of the gradients to this absolute value"""
     penalty: float = 0.0
-    """weight of the structures' penalty (Kronecker: departure from unitarity)"""
+    """weight of the structures' penalty in the loss (Kronecker: distance from unitary)"""
     schedule: Literal["constant", "cosine", "step", "plateau"] = "constant"
     schedule_every: int = 10_000
-    """step: updates between reductions"""
+    """step: number of updates between reductions"""
     schedule_patience: int = 3
-    """plateau: evaluations without gain before a reduction"""
+    """plateau: number of evaluations without improvement before a reduction"""
     schedule_factor: float = 0.3
-    """step, plateau: what a reduction multiplies the rate by"""
+    """step, plateau: factor of a reduction"""
     max_recoveries: int = 3
-    """times that a run may return to its last good state, at half the rate, after a gradient that is not finite"""
+    """how often to restore the last checkpoint and halve the learning rate after an infinite or NaN gradient"""
 
 
 @dataclass(frozen=True)
 class Config:
-    """A run: what to train on what, how long, and where to keep it."""
+    """All settings of a run."""
 
     task: Task
     model: ModelConfig = field(default_factory=ModelConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     updates: int = 1000
-    """updates to train for"""
+    """number of updates (optimizer steps)"""
     batch_size: int = 20
-    """sequences in an update, over all processes"""
+    """sequences per update, over all processes"""
     train_size: int | None = None
-    """train on a fixed set of that many sequences, reshuffled in every epoch; by default every sequence is new"""
+    """size of a fixed training set, reshuffled every epoch; default: every sequence is new"""
     valid_size: int = 1000
-    """sequences of the validation set"""
+    """size of the validation set"""
     test_size: int | None = None
-    """sequences of each test set; by default the task's"""
+    """size of each test set; default: the task's"""
     eval_every: int = 100
     """updates between evaluations"""
     checkpoint_every: int = 100
     """updates between checkpoints"""
     bptt: int | None = None
-    """cut sequences into pieces of that many steps, one update each, and carry the state over"""
+    """truncated BPTT: cut sequences into pieces of this many steps, one update each, and carry the state over"""
     stop_at: float | None = None
-    """end training once the validation score that the task watches is as good as this"""
+    """stop as soon as the validation score reaches this value"""
     seed: int = 0
-    """of the initial weights and of the data"""
+    """random seed of the initial weights and of the data"""
     dtype: Literal["float32", "float64"] = "float32"
     devices: int = 1
-    """processes to train in"""
+    """number of processes"""
     workers: int = 0
-    """processes that prepare data"""
+    """number of data-loading processes"""
     threads: int | None = None
-    """threads of each process; by default torch's"""
+    """threads per process; default: torch's"""
     out: Path | None = None
-    """directory of the run; by default a new one in runs/"""
+    """run directory; default: a new one in runs/"""
     tensorboard: bool = True
 
 
 def plain(value: Any) -> Any:
-    """Settings in numbers, texts, lists and dicts; a task is its name and its options, and one that is not ours also
+    """Settings as numbers, strings, lists and dicts; a task becomes its name and its options, and a user's task also
     the class to import."""
     if is_dataclass(value):
         name = {"name": value.name} if isinstance(value, Task) else {}

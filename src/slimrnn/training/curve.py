@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slimrnn._texts import decimal, listed, shown, whole_number
-from slimrnn.training.errors import RunDirectoryError
-from slimrnn.training.files import read_text, write_whole, writing
+from slimrnn.errors import RunDirectoryError
+from slimrnn.training.run_files import read_text, write_whole, writing
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -20,7 +20,7 @@ Row = dict[str, float]  # by column: update, seconds, lr, train/loss, valid/loss
 
 
 class Curve:
-    """curve.csv, and TensorBoard's files if a directory for them is given. Rows after update `last` are dropped."""
+    """curve.csv and, with a directory for it, TensorBoard. Rows after update `last` are dropped."""
 
     def __init__(self, path: Path, last: int, tensorboard: Path | None = None) -> None:
         self.path = path
@@ -33,13 +33,13 @@ class Curve:
         self.board = None if tensorboard is None else _board(tensorboard, last)
 
     def write(self, row: Row) -> None:
-        """Append a row; it is on the disk before the checkpoint that follows."""
+        """Append a row and flush it to the disk, before the next checkpoint is written."""
         text = "" if self.columns else ",".join(row) + "\n"
         self.columns = self.columns or list(row)
         for name in self.columns:
             if name not in row:
                 raise RunDirectoryError(
-                    f"expected columns of {', '.join(row)} in {self.path}, got {shown(name)}: mend its line 1"
+                    f"expected columns of {', '.join(row)} in {self.path}, got {shown(name)}: fix line 1"
                 )
         text += ",".join("" if math.isnan(row[name]) else repr(row[name]) for name in self.columns) + "\n"
         with writing(self.path):
@@ -64,7 +64,7 @@ class Curve:
 
 
 def read_curve(path: Path) -> dict[str, list[float]]:
-    """The columns; empty where there is no file yet."""
+    """The columns by name; empty if there is no file yet."""
     if not path.exists():
         return {}
     header, *rows = _whole(path, read_text(path))
@@ -72,8 +72,8 @@ def read_curve(path: Path) -> dict[str, list[float]]:
 
 
 def _whole(path: Path, text: str) -> list[list[str]]:
-    """The fields of all lines but a last one that is on its way, or that a kill cut off; the first has the columns, or
-    is empty where there is none. All others have to be rows of numbers."""
+    """The fields of all complete lines (a kill may truncate the last one): the header, empty if there is none, and rows
+    of numbers."""
     lines = [line.split(",") for line in text.split("\n")[:-1]]
     header, *rows = lines or [[]]
     if lines and (header[: len(FIRST)] != FIRST or len({*header, ""}) <= len(header)):
@@ -81,20 +81,20 @@ def _whole(path: Path, text: str) -> list[list[str]]:
             f"expected different columns, update and seconds first, in line 1 of {path}, got {shown(','.join(header))}"
         )
     for number, row in enumerate(rows, 2):
-        _check(row, header, f"line {number:,} of {path}")
+        _check(row, header, f"corrupt line {number:,} of {path}")
     return [header, *rows]
 
 
 def _check(row: list[str], header: list[str], where: str) -> None:
     if len(row) != len(header):
         raise RunDirectoryError(
-            f"expected {len(header)} numbers in {where}, got {len(row)} fields: {shown(','.join(row))}; mend the line"
+            f"expected {len(header)} numbers in {where}, got {len(row)}: {shown(','.join(row))}; fix or delete it"
         )
     for name, field in zip(header, row, strict=True):
         if whole_number(field) is None if name == "update" else field and decimal(field) is None:
             wanted = "a whole number" if name == "update" else "a number or nothing"
             raise RunDirectoryError(
-                f"expected {wanted} as {listed([name])} in {where}, got {shown(field)}: mend the line"
+                f"expected {wanted} as {listed([name])} in {where}, got {shown(field)}: fix or delete it"
             )
 
 

@@ -1,4 +1,4 @@
-"""A run in one process, which may be one of several: from the settings to the files in its directory."""
+"""The part of a run that one process does: load the checkpoint, train, score the net, write the files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from slimrnn._texts import shown
-from slimrnn.training.checkpoints import newest_checkpoint
-from slimrnn.training.config import Config, plain
-from slimrnn.training.curve import Curve
-from slimrnn.training.errors import (
+from slimrnn.errors import (
     CheckpointError,
     LostProcess,
     RunDirectoryError,
     TrainingError,
     is_out_of_memory,
 )
+from slimrnn.training.checkpoints import newest_checkpoint
+from slimrnn.training.config import Config, plain
+from slimrnn.training.curve import Curve
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
-from slimrnn.training.files import remove_leftovers, write_tensors, writing
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.launch import from_first, joined, my_place, telling_of_lost_processes
 from slimrnn.training.learner import Learner, net_to_train
@@ -35,6 +34,7 @@ from slimrnn.training.nets import WEIGHTS, load_weights_from, read_net
 from slimrnn.training.plots import plot_run
 from slimrnn.training.progress import Progress
 from slimrnn.training.record import Result, Run, Scores, fingerprint
+from slimrnn.training.run_files import remove_leftovers, write_tensors, writing
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Job:
 
 
 def work(job: Job, model: nn.Module | None = None) -> Result:
-    """Train from the newest checkpoint there is, or from the beginning; `model` is the net if it has been built."""
+    """Train from the newest checkpoint, or from the start; `model` is the net if it has been built already."""
     config, place = job.config, my_place()
     is_first = place.rank == 0  # the one that writes
     progress = Progress(config, job.quiet, speaks=is_first)
@@ -73,8 +73,7 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
 
 def score_weights(path: Path, config: Config) -> Scores:
     """The scores of the net whose weights are in a file."""
-    model, _ = read_net(path, config)
-    return _scores(model, config, final_sizes(config))
+    return _scores(read_net(path, config), config, final_sizes(config))
 
 
 def _prepare(job: Job, loop: Loop) -> None:
@@ -89,7 +88,7 @@ def _prepare(job: Job, loop: Loop) -> None:
             loop.load(checkpoint)
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise CheckpointError(
-                f"expected the state of this run in its newest checkpoint, got another form: {shown(error)}"
+                f"expected the state of this run in a checkpoint of {config.out}, got another form: {shown(error)}"
             ) from None
     if config.out is None or place.rank > 0:
         return
@@ -107,7 +106,7 @@ def _prepare(job: Job, loop: Loop) -> None:
 
 @contextlib.contextmanager
 def _noting_failures(loop: Loop) -> Iterator[None]:
-    """In run.json, and in words that say how to go on."""
+    """Record failures in run.json, and add to their messages how to continue."""
     status = None
     try:
         yield
@@ -115,11 +114,11 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
         status = "interrupted"
         raise
     except Exception as error:
-        told = _told(error, loop)
-        status = f"failed: {told}"
-        if told is error:
+        explained = _explained(error, loop)
+        status = f"failed: {explained}"
+        if explained is error:
             raise
-        raise told from None
+        raise explained from None
     finally:
         loop.progress.end()
         if loop.curve is not None:
@@ -129,8 +128,9 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
                 Run(loop.directory).write(status=status)
 
 
-def _told(error: Exception, loop: Loop) -> Exception:
-    how = "" if loop.config.out is None else f"; to go on when that is mended: slimrnn resume {loop.config.out}"
+def _explained(error: Exception, loop: Loop) -> Exception:
+    """The error with advice, where there is some."""
+    how = "" if loop.config.out is None else f"; to continue once that is fixed: slimrnn resume {loop.config.out}"
     if isinstance(error, RunDirectoryError | LostProcess):
         return type(error)(f"{error}{how}")
     if is_out_of_memory(error):
@@ -139,11 +139,11 @@ def _told(error: Exception, loop: Loop) -> Exception:
 
 
 def _finish(loop: Loop) -> Result:
-    """Score the best and the final net, and write it all down."""
+    """Score the best and the final net, and write the result."""
     config, directory, model, start = loop.config, loop.directory, loop.learner.model, time.perf_counter()
     assert directory is not None
     write_tensors(directory / "final.safetensors", WEIGHTS, model.state_dict(), {"update": loop.update})
-    # A run that is to go on is scored as on the way: who stops it, or gives it a budget, does not want to wait.
+    # A run that was stopped is scored like an evaluation during training, so that it ends quickly.
     sizes = final_sizes(config) if loop.ended in ("finished", "target") else evaluated_sizes(config)
     final = _scores(model, config, sizes)
     best_update, best = _best(loop, final, sizes)
@@ -167,13 +167,13 @@ def _finish(loop: Loop) -> Result:
     run.write(status=result.ended, result=values, timings={name: round(value, 3) for name, value in timings.items()})
     plot_run(run, config.task)
     if result.ended in ("budget", "interrupted"):
-        loop.progress.say(f"stopped after update {loop.update:,}; to go on: slimrnn resume {directory}")
+        loop.progress.say(f"stopped after update {loop.update:,}; to continue: slimrnn resume {directory}")
     return result
 
 
 def _best(loop: Loop, final: Scores, sizes: dict[str, int]) -> tuple[int | None, Scores]:
-    """The best net's update and scores: the last net's, if the run was stopped before it could be evaluated and it is
-    better. The file of the best may be from beyond the checkpoint that a killed run went on from."""
+    """Update and scores of the best net: the last net, if the run was stopped between evaluations and it is better.
+    best.safetensors may be newer than the checkpoint that a killed run was resumed from."""
     config, sign = loop.config, 1 if loop.config.task.lower_is_better else -1
     if loop.best_update == loop.update or sign * final["valid"][config.task.monitor] < loop.best:
         return loop.update, final
@@ -196,7 +196,7 @@ def _scores(model: nn.Module, config: Config, sizes: dict[str, int]) -> Scores:
 
 @contextlib.contextmanager
 def _settings(config: Config) -> Iterator[None]:
-    """The threads asked for, and the caller's random numbers untouched."""
+    """Set the number of threads, and keep the caller's random state."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         # Of torch's loader with workers, from Python 3.12 on.

@@ -1,4 +1,4 @@
-"""Names of the form module:name, for tasks and structures of one's own."""
+"""Names of the form module:name, for users' tasks and structures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from slimrnn.training.errors import ConfigError
+from slimrnn.errors import ConfigError
 
 
 def imported(name: str, what: str) -> object:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to stop after the update at hand."""
+"""Ctrl-C and SIGTERM stop a run after the current update."""
 
 from __future__ import annotations
 

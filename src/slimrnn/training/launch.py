@@ -1,4 +1,4 @@
-"""Processes that train together: those that torchrun started, or our own."""
+"""The processes of a distributed run, started by torchrun or by `launch`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from typing import Any
 import torch
 
 from slimrnn._texts import shown, whole_number
-from slimrnn.training.errors import LostProcess, TrainingError
+from slimrnn.errors import LostProcess, TrainingError
 
 
 @dataclass(frozen=True)
 class Place:
-    """This process among those that train together."""
+    """Rank of this process, and number of processes."""
 
     rank: int = 0
     world: int = 1
@@ -35,7 +35,7 @@ ALONE = Place()
 
 
 def my_place() -> Place:
-    """As torchrun, or `launch`, says in the environment."""
+    """From the environment variables that torchrun and `launch` set."""
     world = _from_environment("WORLD_SIZE", 1)
     rank = _from_environment("RANK", 0)
     return Place(rank, world, _from_environment("LOCAL_RANK", rank), _from_environment("LOCAL_WORLD_SIZE", world))
@@ -51,7 +51,7 @@ def _from_environment(name: str, default: int) -> int:
 
 @contextlib.contextmanager
 def joined(place: Place) -> Iterator[torch.device]:
-    """Meet the other processes, and leave together; gives the device to train on, a GPU if each can have one."""
+    """Join the process group; yields the device to train on, a GPU if there is one for each process."""
     has_gpu = torch.cuda.device_count() >= place.local_world
     device = torch.device("cuda", place.local_rank) if has_gpu else torch.device("cpu")
     if has_gpu:
@@ -62,13 +62,13 @@ def joined(place: Place) -> Iterator[torch.device]:
     with telling_of_lost_processes(place):
         torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
         yield device
-        torch.distributed.barrier()  # so that none leaves while another still listens
+        torch.distributed.barrier()  # none may leave while another still communicates
         torch.distributed.destroy_process_group()
 
 
 @contextlib.contextmanager
 def telling_of_lost_processes(place: Place) -> Iterator[None]:
-    """LostProcess if another one ended, or its machine did."""
+    """Raise LostProcess if another process, or its machine, died."""
     try:
         yield
     except RuntimeError as error:
@@ -81,7 +81,7 @@ def telling_of_lost_processes(place: Place) -> Iterator[None]:
 
 
 def from_first(value: Any, place: Place) -> Any:
-    """What the first process has; every process must ask."""
+    """Broadcast from the first process; all processes must call this."""
     if place.world == 1:
         return value
     shared = [value]
@@ -90,7 +90,7 @@ def from_first(value: Any, place: Place) -> Any:
 
 
 def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:
-    """Call `work(*arguments)` in that many new processes, each with its place in the environment."""
+    """Call `work(*arguments)` in `devices` new processes, with torchrun's environment variables."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     errors = context.SimpleQueue()
     place = {
@@ -136,7 +136,7 @@ def _begin(
 
 
 def _end_with_parent() -> None:
-    """Nobody would know of processes that train on after theirs was killed."""
+    """Exit when the parent is killed, instead of training on unnoticed."""
     parent = multiprocessing.parent_process()
     assert parent is not None  # `launch` started this one
     parent.join()
@@ -144,9 +144,9 @@ def _end_with_parent() -> None:
 
 
 def _wait(processes: Sequence[BaseProcess]) -> None:
-    """Until all have ended; when one fails, the others, which would wait for it, are ended too.
+    """Wait until all have ended, or one has failed: the others would wait for it forever.
 
-    Ctrl-C reaches them by itself, SIGTERM is passed on; what to do then is for them to say."""
+    Ctrl-C reaches the processes by itself; SIGTERM is passed on."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -170,7 +170,7 @@ def _terminate(processes: Sequence[BaseProcess]) -> None:
 
 
 def free_port() -> int:
-    """One that nobody listens at."""
+    """A free TCP port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,5 +1,6 @@
-"""A net and everything else that an update changes: the optimizer, the learning rate, the carried state, the good state
-to return to. The loop and `SequenceModule` share it."""
+"""What an update changes: net, optimizer, learning rate, carried state, and the good state to recover from.
+
+The loop and `SequenceModule` share it."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
+from slimrnn.errors import TrainingDiverged
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.config import Config
-from slimrnn.training.errors import TrainingDiverged
 from slimrnn.training.launch import ALONE, Place
-from slimrnn.training.model import learned_initial_states, recurrent_layers
+from slimrnn.training.models.sequence_model import learned_initial_states, recurrent_layers
 from slimrnn.training.optim import build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
 from slimrnn.training.rates import Rate, refresh_rate_
 from slimrnn.training.recovery import GoodState, is_finite
@@ -25,7 +26,7 @@ TINY = 1e-30
 
 
 def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
-    """The task's net, or `model`, with the parameters frozen that the settings freeze; bad settings are refused."""
+    """Check the settings; the task's net, or `model`, with frozen recurrent matrices if the settings say so."""
     check(config)
     model = build_model(config) if model is None else model.to(getattr(torch, config.dtype))
     if config.optim.recurrent_rate == 0:
@@ -34,16 +35,16 @@ def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
 
 
 class Objective(nn.Module):
-    """The loss of a batch as a module, which is what DDP wraps: tasks call more of their nets than `forward`."""
+    """The loss of a batch as a module for DDP to wrap, since tasks call other methods of their nets than `forward`."""
 
     def __init__(self, task: Task, model: nn.Module) -> None:
         super().__init__()
         self.task, self.model = task, model
 
     def forward(self, batch: Batch, state: Any) -> tuple[Score, Any]:
-        """The loss as a sum and what to divide it by, and the state to go on from."""
+        """The loss as a sum and its weight, and the state to continue from."""
         outcome, state = self.task.run(self.model, batch, state)
-        return outcome.scores["loss"], _each(Tensor.detach, state)  # a piece's gradient ends where it began
+        return outcome.scores["loss"], _each(Tensor.detach, state)  # truncated BPTT: no gradient beyond a piece
 
 
 class Learner:
@@ -60,7 +61,7 @@ class Learner:
         self.update = 0
         self.recoveries: list[dict[str, Any]] = []
         self.mean_loss = MeanLoss()
-        self.someone_stops = False  # of several processes one may want to stop; all do so together
+        self.someone_stops = False  # some process wants to stop: all stop together
         self._carried: Any = None  # the state after the last batch, for truncated backpropagation
         self._loss: tuple[Tensor, Tensor | float] = (torch.zeros(()), 0.0)  # of this update, over all processes
         self._good = GoodState.of(0, model, self.optimizer)
@@ -68,11 +69,11 @@ class Learner:
     # --- the parts of an update, in their order ---------------------------------------------------------
 
     def loss(self, batch: Batch, stop: bool = False) -> Tensor:
-        """The mean loss of the batch and the penalty. `stop` tells the other processes that this one wants to."""
+        """The mean loss of the batch plus the penalty. `stop` tells the other processes that this one wants to stop."""
         batch = replace(batch, update=self.update)
         (total, weight), self._carried = self.objective(batch, None if batch.first else self._carried)
         loss: Tensor = total / self._share(total.detach(), weight, stop)
-        if not batch.first:  # it has no use for learned initial states, but DDP asks for all gradients
+        if not batch.first:  # learned initial states are unused here, but DDP expects all gradients
             loss = sum((0 * initial.sum() for initial in self.initial_states), loss)
         if self.config.optim.penalty:
             for stack in self.stacks:
@@ -80,8 +81,8 @@ class Learner:
         return loss
 
     def _share(self, total: Tensor, weight: Tensor | float, stop: bool) -> Tensor | float:
-        """What to divide this process's total by, so that the mean of the processes' gradients is the gradient of the
-        mean over the whole batch, however its weight is spread over them."""
+        """The divisor of this process's total with which DDP's mean of gradients is the gradient of the mean over the
+        whole batch."""
         world = self.place.world
         if world > 1:
             sums = total.new_tensor([total, weight, stop], dtype=torch.float64)
@@ -91,8 +92,8 @@ class Learner:
         return (weight.clamp_min(TINY) if isinstance(weight, Tensor) else max(weight, TINY)) / world
 
     def clip_or_recover_(self) -> None:
-        """Clip the gradients, which are the same in all processes; if they are not finite, return to the last good
-        state and drop them, so that the optimizer's step changes nothing."""
+        """Clip the gradients, which are the same in all processes. If they are not finite, drop them and restore
+        the last good state; the optimizer's step then changes nothing."""
         norm = gradient_norm([p.grad for p in self.trainable if p.grad is not None])
         if norm.isfinite():
             self.mean_loss.add(*self._loss)
@@ -108,7 +109,7 @@ class Learner:
     # --- between updates --------------------------------------------------------------------------------
 
     def ensure_finite(self) -> None:
-        """What is not finite never becomes a good state."""
+        """Recover if a weight or the optimizer's state is infinite or NaN, so that it never becomes a good state."""
         if not is_finite(self.model, self.optimizer):
             self._recover(f"the net or its optimizer after update {self.update:,} is not finite")
 
@@ -118,7 +119,7 @@ class Learner:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def observe(self, score: float) -> None:
-        """Tell a plateau schedule the score that the task watches."""
+        """Pass the validation score to a plateau schedule."""
         self.rate.observe(score)
         refresh_rate_(self.schedule)
 
@@ -142,10 +143,10 @@ class Learner:
     # --- checkpoints ------------------------------------------------------------------------------------
 
     def state_dict(self, becomes_good: bool = True) -> dict[str, Any]:
-        """All but the weights, the optimizer and the schedule; every process must ask.
+        """Everything but the weights, the optimizer and the schedule; all processes must call this.
 
-        A checkpoint is also the good state to return to, before and after resuming, unless it is one at which the run
-        would not have had any; then the good state is another one and is saved with it."""
+        A regular checkpoint is also the good state to recover from. An extra one, written when a run is stopped, is
+        not: it contains the good state."""
         state = {
             "update": self.update,
             "state": _of_all_processes(self._carried, self.place),
@@ -158,7 +159,7 @@ class Learner:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """After the weights, the optimizer and the schedule."""
+        """Call it after loading the weights, the optimizer and the schedule."""
         self.update = state["update"]
         self._carried = _of_one_process(state["state"], self.place, next(self.model.parameters()).device)
         self.mean_loss, self.recoveries = MeanLoss(*state["sums"]), list(state["recoveries"])
@@ -167,7 +168,7 @@ class Learner:
 
 
 class MeanLoss:
-    """Of the updates since it was last taken. Tensors are not waited for until then."""
+    """Mean loss since the last `take`. Tensors are read only then, so that a GPU is not waited for."""
 
     def __init__(self, total: float = 0.0, weight: float = 0.0) -> None:
         self._sums = [total, weight]
@@ -178,25 +179,25 @@ class MeanLoss:
 
     def sums(self) -> list[float]:
         """Total and weight."""
-        for total, weight in self._waiting:  # one after the other: the sum does not depend on when it is taken
+        for total, weight in self._waiting:  # in order: the sum does not depend on when it is read
             self._sums[0] += float(total)
             self._sums[1] += float(weight)
         self._waiting.clear()
         return list(self._sums)
 
     def take(self) -> float:
-        """The mean, and begin anew."""
+        """Return the mean and reset."""
         total, weight = self.sums()
         self._sums = [0.0, 0.0]
         return total / weight if weight else float("nan")
 
 
-# The state that truncated backpropagation carries over: tensors with the sequences on axis 1, of which each process has
-# its own; checkpoints hold those of all.
+# The state carried over by truncated BPTT: tensors with the sequences on axis 1. Each process has its own sequences;
+# checkpoints hold all of them.
 
 
 def _of_all_processes(state: Any, place: Place) -> Any:
-    """The state of all sequences; every process must ask."""
+    """The states of all sequences; all processes must call this."""
 
     def joined(part: Tensor) -> Tensor:
         if place.world == 1:

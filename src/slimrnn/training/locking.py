@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slimrnn._disk import lock
-from slimrnn.training.errors import RunDirectoryError
-from slimrnn.training.files import writing
+from slimrnn.errors import RunDirectoryError
+from slimrnn.training.run_files import writing
 
 
 @contextlib.contextmanager

@@ -17,28 +17,28 @@ from slimrnn.training.checkpoints import checkpoint_path, remove_old, write_chec
 from slimrnn.training.config import Config
 from slimrnn.training.curve import Curve, Row
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, measure
-from slimrnn.training.files import write_tensors
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.learner import Learner
 from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.progress import Progress
 from slimrnn.training.record import fingerprint
+from slimrnn.training.run_files import write_tensors
 from slimrnn.training.task import Batch
 
 KEPT = ("ended", "best", "best_update", "update", "seconds_done", "evaluating", "evaluation_seconds")  # in checkpoints
 
 
 class Callback(Protocol):
-    """Looks at a net while it is trained, in the first of the processes."""
+    """Called after every update, in the first process."""
 
     def after_update(self, update: int, model: nn.Module, batch: Batch, say: Callable[[str], Any]) -> dict[str, float]:
-        """Numbers for TensorBoard by name, or none."""
+        """Numbers for TensorBoard by name; may be empty."""
         ...
 
 
 class Loop:
-    """Everything that follows from an update is done before its checkpoint is written, so that a resumed run repeats
-    and misses nothing. Of several processes the first has a directory and a curve; the others write nothing."""
+    """Everything that follows from an update is done before its checkpoint is written, so a resumed run repeats
+    and misses nothing. Only the first process has a directory and a curve."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Loop:
         self.evaluation_seconds, self.evaluating = 0.0, 0.0  # of the last one, and of all
 
     def run(self) -> None:
-        """From where the learner is to the last update, or to an earlier end."""
+        """Train to the last update, or until the target, the budget or a signal ends the run."""
         config, learner, batches = self.config, self.learner, iter(self.batches)
         self.start, self.seconds_before = time.perf_counter(), self.seconds_done
         self.progress.begin(learner.update)
@@ -105,8 +105,8 @@ class Loop:
                 self.save(checkpoint_is_due)
 
     def seed_dropout(self) -> None:
-        """What dropout draws is a function of the seed, the update and the process, so that there is no generator's
-        state to carry over. (torch.manual_seed would take a hundred times as long.)"""
+        """Dropout masks are a function of the seed, the update and the process: there is no generator state to save.
+        (torch.manual_seed is a hundred times slower.)"""
         seed = (self.dropout_key + self.learner.update) % 2**64
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
@@ -120,8 +120,7 @@ class Loop:
             self.curve.log(self.learner.update, numbers)
 
     def evaluate(self) -> bool:
-        """Write a row of the curve and keep the best net; whether the target is reached. Of a test set, as many
-        sequences as the validation set has."""
+        """Score the net, write a row of the curve and keep the best net; True if the target is reached."""
         config, learner, task, start = self.config, self.learner, self.config.task, time.perf_counter()
         row: Row = {"update": learner.update, "seconds": 0.0, "lr": learner.current_rate}
         row["train/loss"] = learner.mean_loss.take()
@@ -145,7 +144,7 @@ class Loop:
         return self.is_target(sign * watched)
 
     def save(self, becomes_good: bool) -> None:
-        """On all processes, of which one writes. The old ones go after the new one is there."""
+        """All processes must call this; the first writes the checkpoint, then deletes old ones."""
         learner = self.learner
         self.update, self.seconds_done = learner.update, self.elapsed()
         checkpoint = {
@@ -163,7 +162,7 @@ class Loop:
             remove_old(checkpoints)
 
     def load(self, checkpoint: dict[str, Any]) -> None:
-        """A run that was killed after it had reached its target is not trained on, unless that was moved."""
+        """A run that was killed after it reached its target stays ended, unless the target has changed."""
         learner = self.learner
         learner.model.load_state_dict(checkpoint["model"])
         learner.optimizer.load_state_dict(checkpoint["optimizer"])
@@ -175,7 +174,7 @@ class Loop:
             self.ended = "finished"
 
     def is_target(self, score: float) -> bool:
-        """Whether a score, negative where more is better, is as good as asked for."""
+        """Whether a score (negated if higher is better) reaches the target."""
         target, sign = self.config.stop_at, 1 if self.config.task.lower_is_better else -1
         return target is not None and score <= sign * target
 
@@ -183,7 +182,7 @@ class Loop:
         return self.interrupts.received or self.is_over_budget()
 
     def is_over_budget(self) -> bool:
-        """With what three evaluations will take: of the best and of the last net, and one that may be due before."""
+        """Including the time of three evaluations: of the best net, of the last, and one that may be due before."""
         if self.budget is None:
             return False
         return time.perf_counter() - self.began + 3 * self.evaluation_seconds > self.budget

@@ -1,4 +1,4 @@
-"""SequenceModule: a task and a net for a Lightning Trainer of one's own. (Ours is in `loop.py`.)"""
+"""SequenceModule: a task and its net for your own Lightning Trainer. (Our loop is in `loop.py`.)"""
 
 from __future__ import annotations
 

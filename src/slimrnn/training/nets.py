@@ -1,4 +1,4 @@
-"""Nets of a run: on the disk, best.safetensors and final.safetensors, and what they are called with."""
+"""The nets of a run: their files best.safetensors and final.safetensors, and how to call them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,36 @@ from typing import Any
 from torch import Tensor, nn
 
 from slimrnn._texts import shown
+from slimrnn.errors import CheckpointError, ConfigError
 from slimrnn.sequence import EncoderDecoder
 from slimrnn.training.checks import build_model
 from slimrnn.training.config import Config
-from slimrnn.training.errors import CheckpointError
-from slimrnn.training.files import read_tensors
+from slimrnn.training.run_files import read_tensors
 
 WEIGHTS = "weights"  # name of the format
 
 
-def read_net(path: Path, config: Config) -> tuple[nn.Module, int]:
-    """The net whose weights are in a file, and its update."""
+def read_net(path: Path, config: Config) -> nn.Module:
+    """The net whose weights are in a file."""
+    weights, data = read_tensors(path, WEIGHTS)
+    _update_of(data, path)
+    try:
+        config.task.check_weights(weights)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     model = build_model(config)
-    return model, load_weights_from(model, path)
+    load_weights(model, weights, path)
+    return model
 
 
 def load_weights_from(model: nn.Module, path: Path) -> int:
-    """Give a net the weights of a file; the update that they are from."""
+    """Load the weights of a file into a net; returns the update that they are from."""
     weights, data = read_tensors(path, WEIGHTS)
     load_weights(model, weights, path)
+    return _update_of(data, path)
+
+
+def _update_of(data: Any, path: Path) -> int:
     update = data.get("update") if isinstance(data, dict) else None
     if not isinstance(update, int) or isinstance(update, bool):
         raise CheckpointError(f"expected the number of an update in the metadata of {path}, got {shown(data)}")
@@ -35,7 +46,7 @@ def load_weights_from(model: nn.Module, path: Path) -> int:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Put the weights of a file into a net that has the same names, shapes and types; `path` is for messages."""
+    """Load weights whose names, shapes and types must be those of the net; `path` is for error messages."""
     held = model.state_dict()
     for name in sorted(held.keys() | weights.keys()):
         ours, theirs = (_kind(tensors.get(name)) for tensors in (held, weights))

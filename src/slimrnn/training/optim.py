@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_norm
 
 from slimrnn.training.config import OptimConfig
-from slimrnn.training.model import recurrent_parameters
+from slimrnn.training.models.sequence_model import recurrent_parameters
 
 
 class RMSprop(torch.optim.RMSprop):

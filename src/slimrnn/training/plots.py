@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slimrnn._palette import COLORS, GREY, GRID, PALE
-from slimrnn.training.files import write_whole
+from slimrnn.plotting import COLORS, GREY, PALE, save, styled
 from slimrnn.training.record import Run
 from slimrnn.training.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -90,40 +86,6 @@ def draw_curves(
         _label_level(axes, f"{name}: {level:.3g}", level)
 
 
-def styled(axes: Axes, title: str, subtitle: str = "") -> None:
-    """What all pictures have in common."""
-    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 52), loc="left", fontsize=16, weight="bold", pad=30)
-    axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
-    axes.tick_params(labelsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-
-
-def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
-    """What stands at the right ends of curves instead of a legend: names (a second line has details), the curves' last
-    values and their colours. Labels that would overlap are moved apart."""
-    low, high = axes.get_ylim()  # matplotlib puts off its limits, and transData with them, until somebody asks
-    at_end, to_points, free = axes.get_yaxis_transform(), 72 / axes.figure.dpi, -math.inf
-    for text, last, color in sorted(ends, key=lambda end: end[1]):
-        name, _, detail = text.partition("\n")
-        value = min(max(last, low), high)
-        height = (axes.transData.transform((0, value))[1] - axes.bbox.y0) * to_points
-        below = 24 if detail else 9
-        lift = max(free + below, 15 if detail else 0, height) - height  # details stay above the axis
-        free = height + lift + 9
-        style: dict[str, Any] = {"xycoords": at_end, "textcoords": "offset points", "color": color, "va": "center"}
-        axes.annotate(name, (1, value), (7, lift), fontsize=13, weight="bold", **style)
-        axes.annotate(detail, (1, value), (7, lift - 15), fontsize=11, **style)
-
-
-def save(figure: Figure, path: Path) -> None:
-    """All of it or nothing, in the format that the name says."""
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:], bbox_inches="tight", pad_inches=0.2)
-    write_whole(path, drawn.getvalue())
-
-
 def describe_task(task: Mapping[str, object]) -> str:
     """ "adding, length 750"; what is off is left out."""
     words = [str(task["name"]).replace("-", " ")]
@@ -155,7 +117,7 @@ def _label_level(axes: Axes, text: str, level: float) -> None:
     """Above or below the level, at the left, in the middle or at the right: wherever the curves leave most room."""
     from matplotlib.patheffects import withStroke
 
-    low, high = axes.get_ylim()  # matplotlib puts off its limits, and transData with them, until somebody asks
+    low, high = axes.get_ylim()  # computes the limits, and with them transData
     pixels, width = axes.figure.dpi / 72, 6.5 * len(text)  # of a point; points of the label
     height = axes.transData.transform((0, min(max(level, low), high)))[1]
 

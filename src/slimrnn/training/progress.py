@@ -1,4 +1,4 @@
-"""What a run shows while it trains: a line that is rewritten, or, where there is no terminal, a line per evaluation."""
+"""Progress of a run: a single updating line on a terminal, otherwise a line per evaluation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Progress:
             print(f"{int(row['update']):>9,}  {self._scores()}{self._speed(int(row['update']))}", flush=True)
 
     def say(self, text: str) -> None:
-        """Something that deserves a line of its own."""
+        """Print a message on its own line."""
         if self.speaks:
             print(f"\r\x1b[K{text}" if self.terminal else text, flush=True)
 

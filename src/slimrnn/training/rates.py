@@ -42,7 +42,7 @@ class Rate:
 
 
 def refresh_rate_(scheduler: LambdaLR) -> None:
-    """Let a changed scale hold from the next update on."""
+    """Apply a changed scale from the next update on."""
     for group, base, factor in zip(
         scheduler.optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True
     ):

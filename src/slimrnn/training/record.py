@@ -1,4 +1,4 @@
-"""run.json: what a run was asked to do, with what, and what came of it."""
+"""run.json: settings, versions and result of a run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from torch import nn
 
 import slimrnn
 from slimrnn._texts import listed, shown
+from slimrnn.errors import ConfigError, RunDirectoryError
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import read_curve
-from slimrnn.training.errors import ConfigError, RunDirectoryError
-from slimrnn.training.files import write_whole
+from slimrnn.training.run_files import write_whole
 from slimrnn.training.task import Task
 
 Scores = dict[str, dict[str, float]]  # by set and by name
@@ -42,7 +42,7 @@ FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     directory: Path
     ended: str  #: finished, target, budget, interrupted
@@ -120,7 +120,7 @@ class Run:
 
     @property
     def result(self) -> Result | None:
-        """What came of it, unless it is running or was killed."""
+        """The result; None if the run is going on or was killed."""
         if self.record.get("result") is None:
             return None
         try:
@@ -128,7 +128,7 @@ class Run:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             path = self.directory / "run.json"
             raise RunDirectoryError(
-                f"expected what came of a run as result in {path}, got another form: {listed([str(error)])}"
+                f"expected the result of a run in {path}, got another form: {listed([str(error)])}"
             ) from None
 
     @property

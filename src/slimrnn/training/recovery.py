@@ -1,4 +1,4 @@
-"""A copy of the net and its optimizer to return to when numbers have become infinite or NaN."""
+"""A copy of the net and its optimizer, to restore after infinite or NaN gradients."""
 
 from __future__ import annotations
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from torch import nn
 
+from slimrnn.errors import ConfigError, RunDirectoryError
 from slimrnn.training.checks import check
 from slimrnn.training.config import Config
 from slimrnn.training.engine import Job, score_weights, work
-from slimrnn.training.errors import ConfigError, RunDirectoryError
-from slimrnn.training.files import writing
 from slimrnn.training.launch import launch, my_place
 from slimrnn.training.learner import net_to_train
 from slimrnn.training.loop import Callback
 from slimrnn.training.record import Result, Run, Scores, start_record
+from slimrnn.training.run_files import writing
 
 
 def train(
@@ -29,10 +29,10 @@ def train(
     quiet: bool = False,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Train a net and keep all about it in a new directory.
+    """Train a net. Everything about the run goes to a new directory.
 
-    `command` is recorded as what started the run; `budget` ends it cleanly, to be resumed, after so many seconds;
-    `callbacks`, such as MemoryLog, look at the net after every update."""
+    `command` is recorded in run.json; `budget` is a time limit in seconds, after which the run can be resumed;
+    `callbacks`, such as MemoryLog, are called after every update."""
     _check_processes(config)
     model, directory = net_to_train(config), config.out
     if my_place().rank == 0:  # the others write nothing
@@ -49,10 +49,10 @@ def resume(
     command: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Go on with a run that was interrupted in whatever way, as if it had not been.
+    """Continue a run that was stopped or killed; the result is the same as without the interruption.
 
-    `config` holds the settings that it began with; more updates are welcome, and other devices and workers. A run that
-    is complete only gives its result. `command` is recorded as what resumed the run."""
+    `config` holds the settings of the run; updates may be more, and devices and workers may differ. A complete run only
+    returns its result. `command` is recorded in run.json."""
     run = Run(directory)
     check(config)
     _check_processes(config)
@@ -78,7 +78,7 @@ def evaluate(directory: Path | str, config: Config, checkpoint: str = "best") ->
 
 
 def _check_processes(config: Config) -> None:
-    """Those that torchrun started count as devices."""
+    """Processes started by torchrun count as devices."""
     world = my_place().world
     if world > 1 and config.devices not in (1, world):
         raise ConfigError(f"expected devices to be {world}, the processes that torchrun started, got {config.devices}")
@@ -98,12 +98,12 @@ def _carry_out(job: Job, model: nn.Module | None = None) -> Result:
 
 
 def _new_directory(config: Config) -> Path:
-    """Make it: the one asked for, or the first in runs/ that does not exist."""
+    """Create the run directory: `config.out`, or the first free name in runs/."""
     if config.out is not None:
         with writing(config.out):
             if config.out.exists() and (not config.out.is_dir() or any(config.out.iterdir())):
                 raise RunDirectoryError(
-                    f"{config.out} exists: choose another directory, or go on with the run in it by slimrnn resume"
+                    f"{config.out} exists: choose another directory, or continue the run in it with slimrnn resume"
                 )
             config.out.mkdir(parents=True, exist_ok=True)
         return config.out

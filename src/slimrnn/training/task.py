@@ -1,4 +1,4 @@
-"""What a task is to the engine: where batches come from, what a net's output is worth, what to compare it with.
+"""The interface of a task: where batches come from, how outputs are scored, what to compare the scores with.
 
 Shape suffixes: T time, B sequences of a batch, I input width, O output width.
 """
@@ -22,7 +22,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batch:
-    """Some sequences, time first, with all that scoring them needs."""
+    """Sequences, time first, with everything needed to score them."""
 
     inputs: Tensor  #: (T, B, I), or what else the task's net takes, time first: (T, B) symbols by number
     targets: Tensor  #: (T, B) or (T, B, O) where there is an output at every step, else (B) or (B, O)
@@ -76,7 +76,7 @@ class Score(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a batch."""
+    """Scores of a batch, and rows for `Task.pooled`."""
 
     scores: dict[str, Score]
     kept: dict[str, Tensor] = {}  # noqa: RUF012 -- never changed
@@ -121,7 +121,7 @@ class Task(ABC):
         `output` is (T, B, O), or (B, O) where there is one output only."""
 
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
-        """A batch through the net, from a state on: what came of it, and the state to go on from.
+        """Run the net on a batch: the outcome, and the state to continue from.
 
         For tasks whose loss needs more of the net than its output; `model.training` tells an update from an
         evaluation. The others define `scores`, and `kept` where a score is not a mean."""
@@ -146,6 +146,10 @@ class Task(ABC):
         """Refuse, by a ValueError, settings of a run that do not go with the task."""
         return
 
+    def check_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Raise a ValueError for the weights of a net that was trained on other data than the task has now."""
+        return
+
     def default_model(self) -> ModelConfig:
         """What the command line begins with."""
         from slimrnn.training.config import ModelConfig
@@ -159,7 +163,7 @@ class Task(ABC):
         return Config(self, self.default_model())
 
     def model(self, config: ModelConfig) -> nn.Module:
-        """The net: called as model(inputs, state, lengths), it returns the output and the state to go on from."""
-        from slimrnn.training.model import SequenceModel
+        """The net: called as model(inputs, state, lengths), it returns the output and the state to continue from."""
+        from slimrnn.training.models.sequence_model import SequenceModel
 
         return SequenceModel(self.input_size, self.output_size, config, every_step=self.every_step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slimrnn._palette import GREY, GRID
+from slimrnn.plotting import GREY, GRID
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from slimrnn._palette import COLORS
 from slimrnn.analysis.doctor.captioned_figure import CaptionedFigure
 from slimrnn.analysis.doctor.diagnosis import Diagnosis
 from slimrnn.analysis.doctor.plots import PLOTS, PlottedLayer
+from slimrnn.plotting import COLORS
 
 
 def layer_figures(

@@ -8,7 +8,6 @@ from html import escape
 from itertools import zip_longest
 from pathlib import Path
 
-from slimrnn._palette import COLORS, GREY, GRID
 from slimrnn.analysis.doctor._axes import INK
 from slimrnn.analysis.doctor._style_sheet import STYLE
 from slimrnn.analysis.doctor.captioned_figure import CaptionedFigure
@@ -17,6 +16,7 @@ from slimrnn.analysis.doctor.figures import layer_figures
 from slimrnn.analysis.doctor.finding import Finding
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.doctor.text_report import gate_name, headline, lead, measured
+from slimrnn.plotting import COLORS, GREY, GRID
 
 WORDS = {"problem": "Problem", "hint": "Hint", "fine": "Fine"}
 VARIABLES = {color: f"var(--c{number})" for number, color in enumerate(COLORS)} | {

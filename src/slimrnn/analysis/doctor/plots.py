@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimrnn._palette import COLORS, GREY, GRID
 from slimrnn.analysis.doctor._axes import INK, SIZE, draw_legend, draw_level, new_axes, set_style
 from slimrnn.analysis.doctor.advice import REMEMBERED
 from slimrnn.analysis.doctor.captioned_figure import CaptionedFigure
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.doctor.text_report import gate_name
 from slimrnn.analysis.memory.gates import GateActivity
+from slimrnn.plotting import COLORS, GREY, GRID
 
 DRAWN_EIGENVALUES = 2000  # beyond, every so many
 LOWEST_POWER = -16  # of ten, below which a gradient is nothing beside its peak

@@ -98,7 +98,7 @@ def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tenso
     Every v has a copy of the segment, so that they are one batch."""
     count = len(rows_VBS)
     states = [_packed(before).repeat(count, 1).requires_grad_()]
-    advance, given_TB = (core.advance(None), core.input_product(x_TBI)) if core.line == 1 else (core.step, x_TBI)
+    advance, given_TB = (core.advance(), core.input_product(x_TBI)) if core.line == 1 else (core.step, x_TBI)
     for given_B in given_TB.unbind(0):
         copies = given_B.repeat(count, *(1 for _ in given_B.shape[1:]))
         states.append(_packed(advance(copies, _unpacked(states[-1], before))))

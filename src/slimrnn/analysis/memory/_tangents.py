@@ -37,7 +37,7 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     found = []
     with forward_ad.dual_level():
         _hold_still(core)
-        advance = core.advance(None)
+        advance = core.advance()
         for t in range(len(x)):
             if not smooth:
                 moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
@@ -81,7 +81,7 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     rows = torch.linspace(0, count - 1, min(count, ROWS)).long().to(valid.device)
     wx_NGH = _double(wx[valid][rows])
     state = tuple(_double(part[valid][rows]) for part in before)
-    advance = core.advance(None)
+    advance = core.advance()
     with torch.enable_grad():
         given = tuple(part.requires_grad_() for part in state)
         reached = advance(wx_NGH, given)
@@ -90,7 +90,7 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     with forward_ad.dual_level():
         still, wx_NGH = frozen(core), _still(wx_NGH)
         _hold_still(still)
-        advance = still.advance(None)
+        advance = still.advance()
         for _ in range(ROUNDS):
             dual = tuple(forward_ad.make_dual(part.detach(), move) for part, move in zip(given, change, strict=True))
             moved = [forward_ad.unpack_dual(part) for part in advance(wx_NGH, dual)]

@@ -81,7 +81,7 @@ class Trajectory:
         core, zero = self.core, wx_TBGH.new_zeros(())
         known = len(core.transitions) == 1 and type(core.cell).step is LSTMCell.step
         products = wx_TBGH + core.recurrent.matvec(h_before_TBH) if known else wx_TBGH
-        advance = core.advance(None)
+        advance = core.advance()
         lines = [part.unflatten(-1, (-1, core.cell.hidden_size)).transpose(0, 1).flip(0) for part in self.start[1:]]
         found = list(zip(*(line[-core.delay :] for line in lines), strict=True))
         for t, (z_BGH, h_BH) in enumerate(zip(products.unbind(0), h_before_TBH.unbind(0), strict=True)):

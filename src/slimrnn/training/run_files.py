@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +20,32 @@ from torch import Tensor
 
 from slimrnn._disk import disk_errors, whole_file
 from slimrnn._texts import shown
-from slimrnn.training.errors import CheckpointError, RunDirectoryError
+from slimrnn.errors import CheckpointError, RunDirectoryError
 
 VERSION = "1"
 # What safetensors and torch raise for headers that are wrong, types that torch does not have, and sizes that overflow.
 _UNREADABLE = (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError)
 
 
-def reading(path: Path) -> AbstractContextManager[None]:
-    """Failures of the disk in one line."""
-    return disk_errors(RunDirectoryError, "read", path)
-
-
-def writing(path: Path) -> AbstractContextManager[None]:
-    """Failures of the disk in one line."""
-    return disk_errors(RunDirectoryError, "write", path)
+# One-line messages for failures of the disk: `with reading(path): ...`.
+reading = partial(disk_errors, RunDirectoryError, "read")
+writing = partial(disk_errors, RunDirectoryError, "write")
 
 
 def read_text(path: Path) -> str:
-    """All of a file, with a sign of its own for bytes that are no UTF-8; line ends are as they are."""
+    """A file's text, with a replacement character for bytes that are not UTF-8; line ends are not changed."""
     with reading(path):
         return path.read_bytes().decode(errors="replace")
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """All of it or nothing, even if the machine stops in between."""
+    """Write a file atomically: a crash leaves the old file or the new one."""
     with writing(path), whole_file(path) as file:
         file.write(content)
 
 
 def remove_leftovers(directory: Path) -> None:
-    """What a process that was killed had begun to write."""
+    """Delete the temporary files of a process that was killed."""
     for path in directory.rglob(".*.part"):
         with writing(path):
             path.unlink()
@@ -98,7 +93,7 @@ def _parsed(text: str | None, path: Path) -> Any:
 
 
 def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
-    """Of all that a file holds but for the checksum itself."""
+    """Covers everything in a file except the checksum itself."""
     digest = hashlib.blake2b(json.dumps(dict(metadata), sort_keys=True).encode(), digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.model import build_layers
+from slimrnn.training.models.sequence_model import build_layers
 
 EMBEDDING_STD = 0.1  # at the start; with torch's 1 the net makes confident predictions before it has learned
 

@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slimrnn._palette import COLORS
-from slimrnn.cli.report import number, table
-from slimrnn.tasks import run_config
+from slimrnn._texts import number, table
+from slimrnn.plotting import COLORS, label_ends, save, styled
+from slimrnn.tasks.loading import run_config
 from slimrnn.training.config import Config
-from slimrnn.training.files import writing
-from slimrnn.training.plots import Line, describe_task, draw_curves, label_ends, save, styled
+from slimrnn.training.plots import Line, describe_task, draw_curves
 from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
+from slimrnn.training.run_files import writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,24 +13,21 @@ from torch import Tensor, nn
 from slimrnn import (
     BlockDiagonal,
     ContextSwitching,
-    Dense,
-    Diagonal,
-    FullUnitary,
     Kronecker,
     Leaky,
     LowRank,
     ReadOut,
-    UnitaryProduct,
 )
 from slimrnn._checks import suggestion
+from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
 from slimrnn.training.cells import OF_CELL, has_structure, layer_from
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.errors import ConfigError
 from slimrnn.training.importing import imported
+from slimrnn.training.structure_names import NAMES, Number, names_in, read_structure, with_arguments
 
 OF_STRUCTURE = {
     "rank": "low-rank",
@@ -39,7 +36,12 @@ OF_STRUCTURE = {
     "context_switching": "block-diagonal",
     "factors": "kronecker",
 }
-STRUCTURES = ("dense", "diagonal", "low-rank", "block-diagonal", "kronecker", "full-unitary", "unitary-product")
+EXAMPLES = {
+    "sparse": "sparse(0.05)",
+    "shuffle": "shuffle(4)",
+    "householder": "householder(8)",
+    "legendre": "legendre(100)",
+}
 
 
 class SequenceModel(nn.Module):
@@ -88,14 +90,11 @@ def _leak(config: ModelConfig) -> Leaky | None:
 
 
 def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
-    """The structure that a name such as "low-rank+diagonal" stands for; `which` is the field that holds the name.
+    """The structure that a text such as "low-rank+diagonal" stands for; `which` is the field that holds it.
 
-    "module:name" is one that a module on the path has."""
-    names = [name.strip() for name in getattr(config, which).split("+")]
-    total, *others = (_term(name, config, which) for name in names)
-    for other in others:
-        total = total + other
-    return total
+    A name may bring its arguments, "low-rank(8)"; without them the settings of that name are taken. "module:name" is
+    one that a module on the path has."""
+    return read_structure(getattr(config, which), which, lambda name, given: _term(name, given, config, which))
 
 
 def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
@@ -106,41 +105,39 @@ def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
 def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of the recurrent matrices."""
     for stack in recurrent_layers(model):
-        for core in stack.cores:
-            for map in core.maps:
-                yield from map.parameters()
+        for layer in stack.cores:
+            for recurrent in layer.maps:
+                yield from recurrent.parameters()
 
 
 def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:
     """Those of the layers that have one."""
-    layers = [core for stack in recurrent_layers(model) for core in stack.cores]
+    layers = [layer for stack in recurrent_layers(model) for layer in stack.cores]
     return [layer.initial for layer in layers if isinstance(layer.initial, nn.Parameter)]
 
 
-def _term(name: str, config: ModelConfig, which: str) -> Structure:
+def _term(name: str, arguments: tuple[Number, ...] | None, config: ModelConfig, which: str) -> Structure:
+    if ":" in name and arguments is None:
+        return _imported(name, which)
+    if name not in NAMES:
+        known, hint = ", ".join(NAMES), suggestion(name, NAMES)
+        raise ConfigError(f"expected {which} from {known}, or these with + and @ between them, got {name!r}{hint}")
+    if arguments is not None:
+        return with_arguments(name, arguments, which)
     match name:
-        case "dense":
-            return Dense()
-        case "diagonal":
-            return Diagonal()
         case "low-rank":
             return LowRank(_needed(config, "rank"), tied=config.tied)
         case "block-diagonal":
             return BlockDiagonal(_needed(config, "blocks"))
         case "kronecker":
             return Kronecker(config.factors or _factors_of_two(config.hidden // len(config.delays)))  # of each group
-        case "full-unitary":
-            return FullUnitary()
-        case "unitary-product":
-            return UnitaryProduct()
-    if ":" in name:
-        return _imported(name, which)
-    hint = suggestion(name, STRUCTURES)
-    raise ConfigError(f"expected {which} from {', '.join(STRUCTURES)} or a sum of these, got {name!r}{hint}")
+        case "sparse" | "shuffle" | "householder" | "legendre":
+            raise ConfigError(f"expected {name} with a number, such as {EXAMPLES[name]}, got none in {which}")
+    return with_arguments(name, (), which)
 
 
 def _imported(name: str, which: str) -> Structure:
-    """A structure of one's own: a spec, or a class of specs without arguments."""
+    """A user's structure: a spec, or a class of specs without arguments."""
     found = imported(name, f"{which} to be a structure")
     try:
         # No other callable: settings that come from elsewhere are to import a module at most.
@@ -177,7 +174,7 @@ def _refuse_unused(config: ModelConfig) -> None:
 
 def refuse_foreign(config: ModelConfig) -> None:
     """Options of structures that the net does not have."""
-    used = {name.strip() for text in (config.structure, config.input_structure) for name in text.split("+")}
+    used = names_in(config.structure) | names_in(config.input_structure)
     _refuse(config, {option: (structure,) for option, structure in OF_STRUCTURE.items()}, sorted(used))
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slimrnn.layers.stack import States
-from slimrnn.training.model import SequenceModel
+from slimrnn.training.models.sequence_model import SequenceModel
 
 
 class SymbolModel(SequenceModel):

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn import Highway
+from slimrnn.errors import ConfigError
 from slimrnn.layers.affine import Affine
 from slimrnn.layers.highway_layer import NONLINEARITIES
 from slimrnn.training.config import ModelConfig
-from slimrnn.training.errors import ConfigError
-from slimrnn.training.model import refuse_foreign, structure_from
+from slimrnn.training.models.sequence_model import refuse_foreign, structure_from
 
 TAKEN = ("cell", "hidden", "structure", "rank", "tied", "blocks", "factors", "layers", "nonlinearity", "dropout")
 

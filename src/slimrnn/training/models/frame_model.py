@@ -7,7 +7,7 @@ from torch import Tensor
 
 from slimrnn.data.youtube8m import SCALE, SHIFT
 from slimrnn.layers.stack import States
-from slimrnn.training.model import SequenceModel
+from slimrnn.training.models.sequence_model import SequenceModel
 
 
 class FrameModel(SequenceModel):

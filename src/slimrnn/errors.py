@@ -1,0 +1,42 @@
+"""The errors of slimrnn, each with a message of one line that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+
+class DataError(Exception):
+    """Data that is missing or damaged; the message names the file."""
+
+
+class UsageError(Exception):
+    """Bad input on the command line. The message reads "expected …, got …"."""
+
+
+class TrainingError(Exception):
+    """Something in a run that the user can fix."""
+
+
+class ConfigError(TrainingError, ValueError):
+    """Settings that are impossible or contradict each other."""
+
+
+class RunDirectoryError(TrainingError):
+    """A run directory that exists already, does not exist, or cannot be read or written."""
+
+
+class CheckpointError(TrainingError):
+    """A damaged checkpoint, or a file that is no checkpoint."""
+
+
+class TrainingDiverged(TrainingError):
+    """Gradients that stayed infinite or NaN after all allowed recoveries."""
+
+
+class LostProcess(TrainingError):
+    """Another process of a distributed run ended, or its machine did."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed. On CPUs torch has no exception class for this, only messages."""
+    return isinstance(error, MemoryError) or any(
+        text in str(error) for text in ("can't allocate memory", "out of memory", "calculation overflowed")
+    )

@@ -1,0 +1,27 @@
+"""The backend of a module is that of the recurrent layers inside it, which alone hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+
+class OnBackend(nn.Module):
+    """A module with recurrent layers."""
+
+    @property
+    def backend(self) -> str:
+        """The layers' backend, "native" or "reference"; setting it, also to "auto", sets that of all of them."""
+        found = {layer.backend for layer in self._on_backend()}
+        return found.pop() if len(found) == 1 else "mixed"
+
+    @backend.setter
+    def backend(self, backend: str) -> None:
+        for layer in self._on_backend():
+            layer.backend = backend
+
+    def _on_backend(self) -> Sequence[RecurrentLayer]:
+        return [module for module in self.modules() if isinstance(module, RecurrentLayer)]

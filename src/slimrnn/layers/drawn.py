@@ -1,0 +1,56 @@
+"""What is random about one call of a layer: drawn once, and the same wherever the call runs in pieces or again.
+
+Shape suffixes: T time, B batch, I input width, H hidden units.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from slimrnn.structures.base import Prepared
+
+if TYPE_CHECKING:
+    from slimrnn.layers.recurrent_layer import RecurrentLayer
+
+
+class Drawn(NamedTuple):
+    """Masks, a seed, and matrices with dropped weights; None where there are none."""
+
+    x_mask: Tensor | None = None  # (B, I)
+    h_mask: Tensor | None = None  # (B, H)
+    seed: Tensor | None = None  # of zoneout, one int64
+    maps: tuple[Prepared, ...] | None = None  # of the transitions
+
+
+NOTHING = Drawn()
+
+
+def draw(layer: RecurrentLayer, x: Tensor) -> Drawn:
+    """For a layer in training and input (..., B, I)."""
+    if not layer.training:
+        return NOTHING
+    x_mask = h_mask = seed = maps = None
+    if layer.recurrent_dropout:
+        width = x.shape[-1]
+        mask = functional.dropout(x.new_ones(x.shape[-2], width + layer.cell.hidden_size), layer.recurrent_dropout)
+        x_mask, h_mask = mask[:, :width], mask[:, width:]
+    if layer.zoneout is not None:
+        seed = torch.randint(2**62, (), device=x.device)
+    if layer.weight_drop:
+        maps = tuple(_dropped(t.recurrent.prepare(), layer.weight_drop) for t in layer.transitions)
+    return Drawn(x_mask, h_mask, seed, maps)
+
+
+def _dropped(prepared: Prepared, rate: float) -> Prepared:
+    """Weights are dropped (Merity et al. 2018), orders of units are not."""
+
+    def dropped(t: Tensor) -> Tensor:
+        if not (t.is_floating_point() or t.is_complex()):
+            return t
+        return t * functional.dropout(torch.ones_like(t.real if t.is_complex() else t), rate)
+
+    return tuple(dropped(t) for t in prepared)

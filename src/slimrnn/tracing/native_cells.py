@@ -1,0 +1,127 @@
+"""What the native core runs for a cell, found again as long as nothing about the cell changes."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from slimrnn.cells.base import Cell, State
+from slimrnn.cells.elman import ElmanCell
+from slimrnn.cells.leaky import leaked
+from slimrnn.cells.zoneout import zoned
+from slimrnn.ops.programs import CellProgram, NativeCell
+from slimrnn.tracing.graph import as_text
+from slimrnn.tracing.program import assembled, lowered
+from slimrnn.tracing.stand_in import Untraceable
+from slimrnn.tracing.trace import Leaves, Trace, trace
+
+LEAK = "the leak"  # no name of a parameter
+PLAIN = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, types.BuiltinFunctionType)
+OF_TORCH = (torch.dtype, torch.device)
+BOOKKEEPING = frozenset({*nn.Module().__dict__} - {"_parameters", "_buffers", "_modules", "training"})
+
+
+class Traced(NamedTuple):
+    """A cell's step, and what the core runs for it."""
+
+    trace: Trace
+    native: NativeCell
+
+
+_found: dict[Any, Traced | str] = {}
+
+
+class Around(NamedTuple):
+    """What happens to the state after the cell's own step."""
+
+    leaky: bool = False
+    zoneout: tuple[float, ...] | None = None
+    noisy: bool = False  # zoneout in training
+
+    def __call__(self, before: State, after: State, leaves: Leaves) -> State:
+        after = leaked(leaves.parameter(LEAK), before, after) if self.leaky else after
+        if self.zoneout is None:
+            return after
+        return zoned(self.zoneout, before, after, leaves.noise if self.noisy else None)
+
+
+def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 - a tuple
+    """The cell's step with what is around it, or why the core cannot run it."""
+    try:
+        key = (around, _key(cell))
+    except TypeError:  # something that could change unseen: looked at every time
+        return _look(cell, around)
+    if key not in _found:
+        _found[key] = _look(cell, around)
+    return _found[key]
+
+
+def explain_once(cell: Cell, reason: str) -> None:
+    """Say why a cell runs in plain torch, once for each class and reason."""
+    _explain(type(cell), reason)
+
+
+@cache
+def _explain(kind: type[Cell], reason: str) -> None:
+    warnings.warn(f"{kind.__name__} runs in plain torch, many times slower: its step {reason}", stacklevel=2)
+
+
+def _look(cell: Cell, around: Around) -> Traced | str:
+    try:
+        found = trace(cell, around)
+        by_hand = _by_hand().get((cell.complex, as_text(found.after)))
+        return Traced(found, NativeCell(by_hand or assembled(lowered(found))))
+    except Untraceable as reason:
+        return str(reason)
+
+
+@cache
+def _by_hand() -> dict[tuple[bool, str], CellProgram]:
+    """Steps that csrc/cells/modrelu.h computes."""
+    found = {}
+    for is_complex in (True, False):
+        cell = ElmanCell(1, nonlinearity="modrelu", complex=is_complex)
+        for leaky in (False, True):
+            name = f"modrelu{'' if is_complex else '_real'}{'_leaky' if leaky else ''}"
+            text = as_text(trace(cell, Around(leaky)).after)
+            found[is_complex, text] = CellProgram(
+                gates=1,
+                matrices=1,
+                states=1,
+                own_rows=1 + leaky,
+                slots=1,
+                kept=int(leaky),
+                spares=0,
+                row_sums=0,
+                registers=0,
+                products=((0, 0, 1, 1),),
+                by_hand=name,
+            )
+    return found
+
+
+def _key(module: nn.Module) -> Any:
+    """All that a step may depend on but the numbers in its tensors."""
+    items = module.__dict__.items()
+    return type(module), tuple((name, _frozen(value)) for name, value in items if name not in BOOKKEEPING)
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return Tensor, value.dim(), len(value) if value.dim() == 2 else value.numel() == 1
+    if isinstance(value, PLAIN):
+        return type(value), value
+    if isinstance(value, OF_TORCH):
+        return value
+    if isinstance(value, nn.Module):
+        return _key(value)
+    if isinstance(value, list | tuple):
+        return type(value), tuple(map(_frozen, value))
+    if isinstance(value, dict):
+        return type(value), tuple((_frozen(k), _frozen(v)) for k, v in value.items())
+    raise TypeError(f"cannot tell whether a {type(value).__name__} has changed")

@@ -1,0 +1,1 @@
+"""The nets that tasks train: recurrent or highway layers between an input and a read-out."""
