@@ -21,7 +21,7 @@ def sigma(z: Array) -> Array:
 
 
 def norm(v: Array) -> Array:
-    return (v - v.mean()) / np.sqrt(v.var() + 1e-5)
+    return np.asarray((v - v.mean()) / np.sqrt(v.var() + 1e-5))
 
 
 def mgu(w: Array, u: Array, p: Any, x: Array, h: Array) -> States:
