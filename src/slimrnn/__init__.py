@@ -11,7 +11,7 @@ from slimrnn._interrupts import take_over
 
 take_over()
 
-from slimrnn.cells import Cell, Leaky
+from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -74,6 +74,7 @@ __all__ = [
     "AntisymmetricRNN",
     "BlockDiagonal",
     "Cell",
+    "Chrono",
     "Circulant",
     "CoRNN",
     "ComplexDiagonal",
@@ -106,6 +107,7 @@ __all__ = [
     "Structure",
     "Sum",
     "UnICORNN",
+    "UniformGate",
     "UnitaryProduct",
     "hidden_size_for",
     "layer_of",

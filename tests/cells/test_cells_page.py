@@ -38,5 +38,5 @@ def test_the_table_counts_the_parameters(name: str) -> None:
 
 def term(written: str) -> int:
     """The value of 4n^2, nm, 14n or 2."""
-    number, unit = re.fullmatch(r"(\d*)(n\^2|nm|n|)", written).groups()  # type: ignore[union-attr]
-    return int(number or 1) * {"n^2": 49, "nm": 21, "n": 7, "": 1}[unit]
+    number, unit = re.fullmatch(r"(\d*)(n\^2|n\(n - 1\)/2|n\(n - 1\)|nm|n|)", written).groups()  # type: ignore[union-attr]
+    return int(number or 1) * {"n^2": 49, "n(n - 1)/2": 21, "n(n - 1)": 42, "nm": 21, "n": 7, "": 1}[unit]

@@ -12,7 +12,7 @@ from torch.autograd import gradcheck
 from zoo_equations import EQUATIONS
 
 from registry import STRUCTURES, ZOO, numbers, randomise_
-from slimrnn import LEM, SLSTM, CoRNN, Dense, IndRNN, LipschitzRNN, MinGRU, MinLSTM, UnICORNN, cells
+from slimrnn import LEM, SLSTM, AntisymmetricRNN, CoRNN, Dense, IndRNN, LipschitzRNN, MinGRU, MinLSTM, UnICORNN, cells
 from slimrnn.layers import RecurrentStack
 
 zoo = pytest.mark.parametrize("name", ZOO)
@@ -103,7 +103,7 @@ def test_a_cell_without_recurrent_matrices_has_no_weights_for_them() -> None:
 
 def test_two_matrices_and_one_input_product() -> None:
     for layer in (CoRNN, LipschitzRNN):
-        stack = layer(3, 5)
+        stack = layer(3, 5, structure=Dense())
         assert stack.recurrent_matrices()[0].shape == (2, 5, 5)
         assert stack.num_parameters == 2 * 25 + 3 * 5 + 5
 
@@ -161,3 +161,9 @@ def test_any_structure_is_the_default_but_where_units_are_alone() -> None:
     assert LEM(2, 3).structure == Dense()
     assert repr(UnICORNN(2, 3).structure) == "Diagonal()"
     assert UnICORNN(2, 3, structure=Dense()).structure == Dense()
+
+
+@pytest.mark.parametrize("layer", [AntisymmetricRNN, LipschitzRNN])
+def test_flows_are_antisymmetric(layer: Any) -> None:
+    (matrices,) = layer(2, 5).recurrent_matrices()
+    assert torch.equal(matrices, -matrices.mT)

@@ -2,6 +2,7 @@
 
 from slimrnn.cells.antisymmetric_rnn import AntisymmetricRNNCell
 from slimrnn.cells.base import Cell
+from slimrnn.cells.biases import Chrono, UniformGate
 from slimrnn.cells.cornn import CoRNNCell
 from slimrnn.cells.elman import ElmanCell
 from slimrnn.cells.fastgrnn import FastGRNNCell
@@ -21,6 +22,7 @@ from slimrnn.cells.unicornn import UnICORNNCell
 __all__ = [
     "AntisymmetricRNNCell",
     "Cell",
+    "Chrono",
     "CoRNNCell",
     "ElmanCell",
     "FastGRNNCell",
@@ -36,4 +38,5 @@ __all__ = [
     "MinLSTMCell",
     "SLSTMCell",
     "UnICORNNCell",
+    "UniformGate",
 ]

@@ -15,8 +15,8 @@ class AntisymmetricRNNCell(Cell):
     """h_t = h_{t−1} + ε tanh(U x_t + W h_{t−1} − γ h_{t−1} + b),   W = M − Mᵀ.
 
     Chang, Chen, Haber & Chi 2019, "AntisymmetricRNN: a dynamical system view on recurrent neural networks", section 3.
-    That W is antisymmetric is the structure's affair; with any other one this is a residual RNN. `epsilon` is the step,
-    `gamma` the diffusion; both are 0.01 unless given. Biases start at zero."""
+    W is antisymmetric by its structure, `Antisymmetric(0.0)`; with any other one this is a residual RNN. `epsilon` is
+    the step, `gamma` the diffusion; both are 0.01 unless given. Biases start at zero."""
 
     gates = ("h",)
 

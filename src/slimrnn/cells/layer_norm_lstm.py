@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias
+from slimrnn.cells.biases import GateBias, oppose
 
 
 class LayerNormLSTMCell(Cell):
@@ -31,6 +31,7 @@ class LayerNormLSTMCell(Cell):
         self.state_gain = nn.Parameter(torch.ones(hidden_size, **place))
         self.register_parameter("state_bias", nn.Parameter(torch.zeros(hidden_size, **place)) if bias else None)
         self.start_bias("f", "forget_bias", forget_bias)
+        oppose(self.bias, forget_bias, keeping=1, writing=0)
 
     def input_bias(self) -> Tensor | None:
         return None  # it comes after the normalisation

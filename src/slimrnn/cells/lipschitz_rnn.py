@@ -16,8 +16,9 @@ class LipschitzRNNCell(Cell):
 
     Erichson, Azencot, Queiruga, Hodgkinson & Mahoney 2021, "Lipschitz recurrent neural networks", section 3, by the
     explicit Euler method. One input product, two recurrent matrices. The paper's A and W are
-    (1 − β) (M + Mᵀ) + β (M − Mᵀ) − γ I: the share −γ I is here, and what is symmetric or antisymmetric is the
-    structure's affair. `epsilon` and `gamma` start from the authors' 0.01. Biases start at zero."""
+    (1 − β) (M + Mᵀ) + β (M − Mᵀ) − γ I: the share −γ I is here, and the rest is the structure's affair. That of the
+    layer `LipschitzRNN` is `Antisymmetric(0.0)`, β = 1; `Dense()` has every β in it. `epsilon` and `gamma` start from
+    the authors' 0.01. Biases start at zero."""
 
     gates = ("h",)
     matrices = 2  # A, W

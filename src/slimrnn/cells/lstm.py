@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias
+from slimrnn.cells.biases import GateBias, oppose
 
 
 class LSTMCell(Cell):
@@ -32,6 +32,7 @@ class LSTMCell(Cell):
         super().__init__(hidden_size, bias, dtype=dtype, device=device)
         self.register_parameter("peephole", self._zeros(3, dtype=dtype, device=device) if peephole else None)
         self.start_bias("f", "forget_bias", forget_bias)
+        oppose(self.bias, forget_bias, keeping=1, writing=0)
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         h, c = state

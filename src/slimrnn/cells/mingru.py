@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias
+from slimrnn.cells.biases import GateBias, of_writing_gate
 
 
 class MinGRUCell(Cell):
@@ -23,7 +23,7 @@ class MinGRUCell(Cell):
 
     def __init__(self, hidden_size: int, bias: bool = True, *, update_bias: GateBias = 0.0, **place: Any) -> None:
         super().__init__(hidden_size, bias, **place)
-        self.start_bias("z", "update_bias", update_bias)
+        self.start_bias("z", "update_bias", of_writing_gate(update_bias))
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         (h,) = state

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias
+from slimrnn.cells.biases import GateBias, oppose
 
 
 class MinLSTMCell(Cell):
@@ -16,7 +16,8 @@ class MinLSTMCell(Cell):
 
     Feng, Tung, Ahmed, Bengio & Hajimirsadeghi 2024, "Were RNNs all we needed?", section 3.2, with the normalised gates
     f / (f + i) and i / (f + i). No recurrent matrices: units see each other through the input matrices of the next
-    layer, so it wants several. `forget_bias` is the initial bias of f, positive to carry the state."""
+    layer, so it wants several. `forget_bias` is the initial bias of f, positive to carry the state. Biases start at
+    zero."""
 
     gates = ("f", "i", "n")
     matrices = 0
@@ -24,6 +25,7 @@ class MinLSTMCell(Cell):
     def __init__(self, hidden_size: int, bias: bool = True, *, forget_bias: GateBias = 0.0, **place: Any) -> None:
         super().__init__(hidden_size, bias, **place)
         self.start_bias("f", "forget_bias", forget_bias)
+        oppose(self.bias, forget_bias, keeping=0, writing=1)
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         (h,) = state

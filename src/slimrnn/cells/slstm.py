@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from slimrnn._checks import check_choice
 from slimrnn.cells.base import Cell, Matvec, State
-from slimrnn.cells.biases import GateBias
+from slimrnn.cells.biases import GateBias, oppose
 
 
 class SLSTMCell(Cell):
@@ -39,6 +39,7 @@ class SLSTMCell(Cell):
         super().__init__(hidden_size, bias, **place)
         self.forget = forget
         self.start_bias("f", "forget_bias", forget_bias)
+        oppose(self.bias, forget_bias, keeping=1, writing=0)
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         h, c, n, m = state

@@ -73,7 +73,7 @@ class RecurrentLayer(nn.Module):
         self.deeper_maps = nn.ModuleList([build(structure, hidden) for _ in deeper])
         self.leak = None if leak is None else leak.build(hidden, **place)
         self.delay, self.skip = delay, resolved["skip"]
-        self.skipped = None if self.skip is None else build(structure, hidden)
+        self.skipped = None if self.skip is None else build(structure, hidden, len(cell.gates))  # adds to U x
         self.recurrent_dropout, self.weight_drop = resolved["recurrent_dropout"], resolved["weight_drop"]
         self.zoneout = _rates(resolved["zoneout"], cell.states)
         self.checkpoint_every = resolved["checkpoint_every"]

@@ -16,14 +16,15 @@ from slimrnn.cells import (
     SLSTMCell,
 )
 from slimrnn.layers.recurrent import layer_of
+from slimrnn.structures import Antisymmetric
 
-AntisymmetricRNN = layer_of(AntisymmetricRNNCell)
+AntisymmetricRNN = layer_of(AntisymmetricRNNCell, structure=Antisymmetric(0.0))  # the cell has the γ
 CoRNN = layer_of(CoRNNCell)
 FastGRNN = layer_of(FastGRNNCell)
 LayerNormGRU = layer_of(LayerNormGRUCell)
 LayerNormLSTM = layer_of(LayerNormLSTMCell)
 LEM = layer_of(LEMCell)
-LipschitzRNN = layer_of(LipschitzRNNCell)
+LipschitzRNN = layer_of(LipschitzRNNCell, structure=Antisymmetric(0.0))
 MGU = layer_of(MGUCell)
 MinGRU = layer_of(MinGRUCell)
 MinLSTM = layer_of(MinLSTMCell)

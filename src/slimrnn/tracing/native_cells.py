@@ -43,7 +43,7 @@ class Around(NamedTuple):
     zoneout: tuple[float, ...] | None = None
     noisy: bool = False  # zoneout in training
 
-    def __call__(self, before: State, after: State, leaves: Leaves) -> State:
+    def apply(self, before: State, after: State, leaves: Leaves) -> State:
         after = leaked(leaves.parameter(LEAK), before, after) if self.leaky else after
         if self.zoneout is None:
             return after
@@ -73,7 +73,7 @@ def _explain(cell: str, reason: str) -> None:
 
 def _look(cell: Cell, around: Around) -> Traced | str:
     try:
-        found = trace(cell, around)
+        found = trace(cell, around.apply)
         by_hand = _by_hand().get((cell.complex, as_text(found.after)))
         return Traced(found, NativeCell(by_hand or assembled(lowered(found))))
     except Untraceable as reason:
@@ -88,7 +88,7 @@ def _by_hand() -> dict[tuple[bool, str], CellProgram]:
         cell = ElmanCell(1, nonlinearity="modrelu", complex=is_complex)
         for leaky in (False, True):
             name = f"modrelu{'' if is_complex else '_real'}{'_leaky' if leaky else ''}"
-            text = as_text(trace(cell, Around(leaky)).after)
+            text = as_text(trace(cell, Around(leaky).apply).after)
             found[is_complex, text] = CellProgram(
                 gates=1,
                 matrices=1,

@@ -43,7 +43,7 @@ class Leaves(NamedTuple):
     noise: Callable[[int], Any]  # of a stream, uniform
 
 
-def trace(cell: Cell, around: Callable[[Any, Any, Any], State] | None = None) -> Trace:
+def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = None) -> Trace:
     """Run the cell's step on stand-ins. `around` may change the states after it, given those before."""
     graph = Graph()
 

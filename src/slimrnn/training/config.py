@@ -32,7 +32,7 @@ class ModelConfig:
     """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, sparse(0.05), permutation,
     shift(1), shuffle(4), circulant, householder(8), antisymmetric, legendre(100), complex-diagonal, full-unitary,
     unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; module:name is one of your own;
-    unicornn and indrnn are diagonal unless another is named"""
+    unless one is named, unicornn and indrnn are diagonal, antisymmetric-rnn and lipschitz-rnn antisymmetric"""
     rank: int | None = None
     """low-rank: rank of each gate's matrix"""
     tied: bool = False
