@@ -178,7 +178,8 @@ def test_leak_zero_is_the_plain_cell(name: str, backend: str) -> None:
     leaky = LAYERS[name](4, 12, leak=0.0, dtype=torch.float64, backend=backend)
     leaky.load_state_dict(plain.state_dict(), strict=False)
     x = numbers(6, 3, 4)
-    assert torch.equal(leaky(x)[0], plain(x)[0])
+    # In the native core a GRU is compiled and a leaky one bytecode: multiplications and additions may round together.
+    torch.testing.assert_close(leaky(x)[0], plain(x)[0], rtol=0, atol=1e-14)
 
 
 def test_leak_is_a_running_average() -> None:

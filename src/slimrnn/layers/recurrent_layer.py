@@ -273,7 +273,7 @@ class RecurrentLayer(nn.Module):
             first = 0 if drawn.seed is None else next(numbers) * len(transitions)
             for k, (transition, matvec) in enumerate(zip(transitions, matvecs, strict=True)):
                 given = wx_BGH if k == 0 else transition.constant(wx_BGH)
-                after = leaked(alpha, state, transition.cell.step(given, matvec, state))
+                after = leaked(alpha, state, transition.step(given, matvec, state))
                 if self.zoneout is not None:
                     number = first + (len(transitions) - 1 - k if reverse else k)
                     after = zoned(self.zoneout, state, after, noise(number, state[0]))

@@ -29,6 +29,15 @@ class Transition(NamedTuple):
 
         return matvec
 
+    def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
+        """The cell's own step in plain torch."""
+        after = self.cell.step(wx_BGH, matvec, state)
+        if not isinstance(after, tuple) or len(after) != self.cell.states:
+            name, got = type(self.cell).__name__, f"{len(after)} in a " if isinstance(after, tuple | list) else "a "
+            wanted = f"a tuple of {self.cell.states} states from {name}.step, as {name}.states says"
+            raise ValueError(f"expected {wanted}, got {got}{type(after).__name__}")
+        return after
+
     def constant(self, like: Tensor) -> Tensor:
         """What stands in for U x + b where there is no input: the bias, in the shape of the products."""
         return constant(self.cell.input_bias(), like)
