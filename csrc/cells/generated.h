@@ -1388,31 +1388,36 @@ template <class T> struct Cell_873f559eed1d484c {
 };
 
 // MinLSTM
-template <class T> struct Cell_31bf5277579b6a27 {
+template <class T> struct Cell_7bfc5af9234f3906 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
             {
-                auto *const p0 = s.slots + r * 3 * w;
-                auto *const p1 = s.before[0] + r * w;
+                auto *const p0 = s.slots + 2 * w + r * 3 * w;
+                auto *const p1 = s.slots + r * 3 * w;
                 auto *const p2 = s.slots + w + r * 3 * w;
-                auto *const p3 = s.slots + 2 * w + r * 3 * w;
+                auto *const p3 = s.before[0] + r * w;
                 auto *const p4 = s.after[0] + r * w;
                 each_vector<T>(w, [&](int64_t k, auto n) {
-                    const Vec<T> v0 = n.get(p0 + k);
-                    const Vec<T> v7 = sigmoid<T>(v0);
-                    const Vec<T> v3 = n.get(p1 + k);
-                    const Vec<T> v9 = v7 * v3;
+                    const Vec<T> v2 = n.get(p0 + k);
+                    const Vec<T> v0 = n.get(p1 + k);
+                    const Vec<T> v7 = -v0;
+                    const Vec<T> v8 = softplus<T>(v7);
+                    const Vec<T> v9 = -v8;
                     const Vec<T> v1 = n.get(p2 + k);
-                    const Vec<T> v8 = sigmoid<T>(v1);
-                    const Vec<T> v2 = n.get(p3 + k);
-                    const Vec<T> v10 = v8 * v2;
-                    const Vec<T> v11 = v9 + v10;
-                    const Vec<T> v12 = v7 + v8;
-                    const Vec<T> v13 = v11 / v12;
-                    n.put(p4 + k, v13);
-                    n.put(p0 + k, v7);
-                    n.put(p2 + k, v8);
+                    const Vec<T> v10 = -v1;
+                    const Vec<T> v11 = softplus<T>(v10);
+                    const Vec<T> v12 = -v11;
+                    const Vec<T> v13 = v9 - v12;
+                    const Vec<T> v14 = sigmoid<T>(v13);
+                    const Vec<T> v3 = n.get(p3 + k);
+                    const Vec<T> v15 = v3 - v2;
+                    const Vec<T> v16 = v14 * v15;
+                    const Vec<T> v17 = v2 + v16;
+                    n.put(p4 + k, v17);
+                    n.put(p1 + k, v7);
+                    n.put(p2 + k, v10);
+                    n.put(p0 + k, v15);
                 });
             }
         }
@@ -1422,43 +1427,42 @@ template <class T> struct Cell_31bf5277579b6a27 {
         for (int64_t r = 0; r < s.rows; r++) {
             {
                 auto *const p0 = s.d_after[0] + r * w;
-                auto *const p1 = s.after[0] + r * w;
+                auto *const p1 = s.slots + 2 * w + r * 3 * w;
                 auto *const p2 = s.slots + r * 3 * w;
                 auto *const p3 = s.slots + w + r * 3 * w;
-                auto *const p4 = s.before[0] + r * w;
-                auto *const p5 = s.slots + 2 * w + r * 3 * w;
-                auto *const p6 = s.d_gates + r * s.ldd;
-                auto *const p7 = s.d_gates + w + r * s.ldd;
-                auto *const p8 = s.d_gates + 2 * w + r * s.ldd;
-                auto *const p9 = s.d_before[0] + r * w;
+                auto *const p4 = s.d_gates + r * s.ldd;
+                auto *const p5 = s.d_gates + w + r * s.ldd;
+                auto *const p6 = s.d_gates + 2 * w + r * s.ldd;
+                auto *const p7 = s.d_before[0] + r * w;
                 each_vector<T>(w, [&](int64_t k, auto n) {
-                    const Vec<T> v14 = n.get(p0 + k);
-                    const Vec<T> v13 = n.get(p1 + k);
-                    const Vec<T> v16 = v14 * v13;
-                    const Vec<T> v17 = -v16;
+                    const Vec<T> v18 = n.get(p0 + k);
+                    const Vec<T> v15 = n.get(p1 + k);
+                    const Vec<T> v19 = v18 * v15;
                     const Vec<T> v7 = n.get(p2 + k);
-                    const Vec<T> v8 = n.get(p3 + k);
-                    const Vec<T> v12 = v7 + v8;
-                    const Vec<T> v18 = v17 / v12;
-                    const Vec<T> v15 = v14 / v12;
-                    const Vec<T> v3 = n.get(p4 + k);
-                    const Vec<T> v26 = v15 * v3;
-                    const Vec<T> v28 = v18 + v26;
-                    const Vec<T> v29 = T(1.0) - v7;
-                    const Vec<T> v30 = v7 * v29;
-                    const Vec<T> v31 = v28 * v30;
-                    const Vec<T> v2 = n.get(p5 + k);
-                    const Vec<T> v19 = v15 * v2;
-                    const Vec<T> v21 = v18 + v19;
-                    const Vec<T> v23 = T(1.0) - v8;
-                    const Vec<T> v24 = v8 * v23;
-                    const Vec<T> v25 = v21 * v24;
-                    const Vec<T> v20 = v15 * v8;
-                    const Vec<T> v27 = v15 * v7;
-                    n.put(p6 + k, v31);
-                    n.put(p7 + k, v25);
-                    n.put(p8 + k, v20);
-                    n.put(p9 + k, v27);
+                    const Vec<T> v8 = softplus<T>(v7);
+                    const Vec<T> v9 = -v8;
+                    const Vec<T> v10 = n.get(p3 + k);
+                    const Vec<T> v11 = softplus<T>(v10);
+                    const Vec<T> v12 = -v11;
+                    const Vec<T> v13 = v9 - v12;
+                    const Vec<T> v14 = sigmoid<T>(v13);
+                    const Vec<T> v24 = T(1.0) - v14;
+                    const Vec<T> v25 = v14 * v24;
+                    const Vec<T> v26 = v19 * v25;
+                    const Vec<T> v27 = -v26;
+                    const Vec<T> v31 = sigmoid<T>(v7);
+                    const Vec<T> v32 = v27 * v31;
+                    const Vec<T> v33 = -v32;
+                    const Vec<T> v28 = sigmoid<T>(v10);
+                    const Vec<T> v29 = v26 * v28;
+                    const Vec<T> v30 = -v29;
+                    const Vec<T> v20 = v18 * v14;
+                    const Vec<T> v21 = -v20;
+                    const Vec<T> v22 = v18 + v21;
+                    n.put(p4 + k, v33);
+                    n.put(p5 + k, v30);
+                    n.put(p6 + k, v22);
+                    n.put(p7 + k, v20);
                 });
             }
         }
@@ -1652,10 +1656,10 @@ constexpr CellCode<T> generated[] = {
      {2, 0, 1, 0, 2, 2, 0, 0, 0},
      Cell_873f559eed1d484c<T>::forward,
      Cell_873f559eed1d484c<T>::backward},
-    {"31bf5277579b6a27",
+    {"7bfc5af9234f3906",
      {3, 0, 1, 0, 3, 3, 0, 0, 0},
-     Cell_31bf5277579b6a27<T>::forward,
-     Cell_31bf5277579b6a27<T>::backward},
+     Cell_7bfc5af9234f3906<T>::forward,
+     Cell_7bfc5af9234f3906<T>::backward},
     {"3fde1a85e4e06198",
      {1, 1, 1, 0, 1, 1, 0, 0, 1},
      Cell_3fde1a85e4e06198<T>::forward,

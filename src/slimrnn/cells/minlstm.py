@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.cells.biases import GateBias, oppose
@@ -30,5 +31,5 @@ class MinLSTMCell(Cell):
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         (h,) = state
         f, i, n = wx_BGH.unbind(-2)
-        f, i = torch.sigmoid(f), torch.sigmoid(i)
-        return ((f * h + i * n) / (f + i),)
+        share = torch.sigmoid(functional.logsigmoid(f) - functional.logsigmoid(i))  # σ(f)/(σ(f) + σ(i)), never 0/0
+        return (n + share * (h - n),)

@@ -23,6 +23,7 @@ class ProductMap(StructuredMap):
     `chain` tells the native core how the tensors are shared out: for every factor the number of its terms (a sum has
     several), and for every term the code of its structure and the number of its tensors."""
 
+    native = "chain"
     chain: Tensor
 
     def __init__(self, spec: Product, shape: Shape, weight_norm: bool = False) -> None:
