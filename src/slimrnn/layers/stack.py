@@ -345,7 +345,10 @@ class RecurrentStack(OnBackend):
         for name, default in DEFAULTS.items():
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
-        parts += [f"backend={self.backend!r}", f"parameters={self.num_parameters:,}"]
+        parts.append(f"backend={self.backend!r}")
+        if self.runs_as != self.backend:
+            parts.append(f"runs_as={self.runs_as!r}")
+        parts.append(f"parameters={self.num_parameters:,}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _describe_cell(self) -> str:
