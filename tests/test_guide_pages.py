@@ -6,7 +6,6 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -65,13 +64,9 @@ def test_the_command_line_takes_what_the_page_has_in_a_module(
 
 def test_gates_of_a_cell_of_your_own_are_not_guessed() -> None:
     class Averaging(Cell):
-        gates = 1
+        gates = ("n",)
 
-        def __init__(self, hidden_size: int, bias: bool, **kind: Any) -> None:
-            super().__init__(hidden_size)
-            self.register_parameter("bias", self._zeros(1, **kind) if bias else None)
-
-        def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+        def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
             return ((wx_BGH + matvec(state[0])).squeeze(-2) / 2,)
 
     layer = RecurrentStack(Averaging, 2, 4)

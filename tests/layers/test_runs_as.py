@@ -35,7 +35,7 @@ class Mine(Sine):
 
 
 class WithoutKernel(DenseMap):
-    native = None
+    native = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
