@@ -9,6 +9,7 @@ import cases
 import jax_rivals
 import torch
 from cases import JAX, LAYERS, LOOP, Row, Shape
+from forced import as_bytecode
 from memory import peak_megabytes
 from timing import STREAM_STEPS, Options, Pass, best_times, flops, matmul_peak, streaming_pass, tell, training_pass
 from torch import nn
@@ -69,8 +70,6 @@ def connections(options: Options) -> Iterator[Table]:
 
 def cells(options: Options) -> Iterator[Table]:
     """Every cell: compiled, as bytecode, and as a loop in plain torch; all at one shape, beside nn.GRU."""
-    from forced import as_bytecode
-
     threads, records = options.threads[0], []
     torch.set_num_threads(threads)
     shape = cases.SMALL.cut(cases.QUICK_TIME) if options.quick else cases.SMALL

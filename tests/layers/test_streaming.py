@@ -262,7 +262,8 @@ def test_steps_with_autograd_are_differentiable() -> None:
 
 def test_zoneout_draws_anew_in_every_step() -> None:
     stack = randomise_(GRU(3, 64, zoneout=0.5, dtype=torch.float64), 0.1)
-    x, state, kept = numbers(4, 1, 3), torch.ones(1, 1, 64, dtype=torch.float64), []
+    x, kept = numbers(4, 1, 3), []
+    state: Any = torch.ones(1, 1, 64, dtype=torch.float64)
     with torch.no_grad():
         for x_t in x:
             before, (_, state) = state, stack.step(x_t, state)
