@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format docs results bench sanitize clang fuzz clean help
+.PHONY: demo test lint format cells docs results bench sanitize clang fuzz clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
 	@echo "make test    lint, types, docs and all tests"
 	@echo "make lint    ruff, mypy and clang-format only"
 	@echo "make format  ruff and clang-format rewrite the sources"
+	@echo "make cells   the C++ of the built-in cells, csrc/cells/generated.h, from src/slimrnn/cells"
 	@echo "make docs    the documentation as HTML: build/docs/index.html"
 	@echo "make results RESULTS.md and its figures, from the runs in results/"
 	@echo "make bench   our layers and torch.nn's side by side"
@@ -40,6 +41,12 @@ format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_SOURCES)
+
+# A test compares the file with what this writes. The next `make` builds the core again.
+GENERATED := csrc/cells/generated.h
+cells: .venv/ready
+	$(BIN)/python -m slimrnn.tracing $(GENERATED)
+	$(BIN)/clang-format -i $(GENERATED)
 
 docs: .venv/ready
 	$(BIN)/python -m sphinx --quiet --write-all --fail-on-warning --keep-going docs build/docs

@@ -13,19 +13,33 @@ from torch import nn
 
 from slimrnn import (
     GRU,
+    LEM,
     LSTM,
+    MGU,
     RNN,
+    SLSTM,
+    AntisymmetricRNN,
     BlockDiagonal,
     ContextSwitching,
+    CoRNN,
     Dense,
     Diagonal,
+    FastGRNN,
+    IndRNN,
     Kronecker,
+    LayerNormGRU,
+    LayerNormLSTM,
     Leaky,
+    LipschitzRNN,
     LowRank,
+    MinGRU,
+    MinLSTM,
     OutputRecurrent,
     Structure,
+    UnICORNN,
     UnitaryProduct,
 )
+from slimrnn.layers import RecurrentStack
 
 JAX, LOOP = "jax.jit + lax.scan", "torch loop of this cell"
 QUICK_TIME = 40  # steps of a sequence with --quick
@@ -111,6 +125,28 @@ CONNECTIONS: dict[str, Callable[[Shape, str], nn.Module]] = {
 for _name, _make in CONNECTIONS.items():
     LAYERS[_name] = partial(_with_backend, _make, "auto")
     LAYERS[f"{LOOP}, {_name}"] = partial(_with_backend, _make, "reference")
+
+# Cells by name, each with the structure that is its default.
+ZOO: dict[str, Callable[..., RecurrentStack]] = {
+    "RNN tanh": RNN,
+    "GRU": GRU,
+    "GRU, reset before": partial(GRU, reset="before"),
+    "LSTM": LSTM,
+    "LSTM, zoneout 0.1": partial(LSTM, zoneout=0.1),
+    "MGU": MGU,
+    "LEM": LEM,
+    "CoRNN": CoRNN,
+    "UnICORNN": UnICORNN,
+    "FastGRNN": FastGRNN,
+    "SLSTM": SLSTM,
+    "MinGRU": MinGRU,
+    "MinLSTM": MinLSTM,
+    "LayerNormGRU": LayerNormGRU,
+    "LayerNormLSTM": LayerNormLSTM,
+    "AntisymmetricRNN": AntisymmetricRNN,
+    "LipschitzRNN": LipschitzRNN,
+    "IndRNN": IndRNN,
+}
 
 SMALL, LARGE, SINGLE = Shape(128, 20, 784), Shape(512, 20, 200), Shape(128, 1, 784)
 COPY, ADDING = Shape(512, 20, 750, 10), Shape(128, 20, 1000, 2)

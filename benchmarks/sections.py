@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import cases
 import jax_rivals
 import torch
-from cases import JAX, LAYERS, Row, Shape
+from cases import JAX, LAYERS, LOOP, Row, Shape
+from forced import as_bytecode
 from memory import peak_megabytes
 from timing import STREAM_STEPS, Options, Pass, best_times, flops, matmul_peak, streaming_pass, tell, training_pass
 from torch import nn
@@ -65,6 +66,31 @@ def connections(options: Options) -> Iterator[Table]:
         found = _measure(rows, options, training_pass, f"connections, {_threads(threads)}", budget=20)
         records = [_times(row, result, "ms", 1e3) for row, result in found.items()]
         yield Table(f"connections, forward + backward, {_threads(threads)}", records, facts={"threads": threads})
+
+
+def cells(options: Options) -> Iterator[Table]:
+    """Every cell: compiled, as bytecode, and as a loop in plain torch; all at one shape, beside nn.GRU."""
+    threads, records = options.threads[0], []
+    torch.set_num_threads(threads)
+    shape = cases.SMALL.cut(cases.QUICK_TIME) if options.quick else cases.SMALL
+    for name, make in cases.ZOO.items():
+        if not options.wants(name, shape):
+            continue
+        ours = make(shape.m, shape.n)
+        layers = {"ours": ours, LOOP: make(shape.m, shape.n, backend="reference"), "nn.GRU": nn.GRU(shape.m, shape.n)}
+        if ours.runs_as == "compiled":
+            layers["bytecode"] = as_bytecode(make(shape.m, shape.n))
+        passes = {key: training_pass(layer, shape) for key, layer in layers.items()}
+        best = best_times(passes, options, f"cells, {name}", budget=8)
+        record: Record = {"cell": name, "n/B/T/m": str(shape), "runs as": ours.runs_as, "ours ms": 1e3 * best["ours"]}
+        record |= {f"over {key}": best[key] / best["ours"] for key in (LOOP, "nn.GRU")}
+        slower = best["bytecode"] / best["ours"] if "bytecode" in best else None
+        records.append(record | {"bytecode / compiled time": slower})
+    notes = [
+        "over: speed-up, higher is better. Structures are the cells' own: UnICORNN and IndRNN have diagonal matrices,"
+    ]
+    notes.append("MinGRU and MinLSTM none.")
+    yield Table(f"cells, forward + backward, {_threads(threads)}", records, notes, {"threads": threads})
 
 
 def step(options: Options) -> Iterator[Table]:
@@ -273,6 +299,7 @@ def _threads(count: int) -> str:
 SECTIONS = {
     "table": table,
     "connections": connections,
+    "cells": cells,
     "step": step,
     "memory": memory,
     "scaling": scaling,

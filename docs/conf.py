@@ -55,14 +55,16 @@ toc_object_entries_show_parents = "hide"
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!slimrnn\.).*"),  # what other packages define
-    ("py:class", r"slimrnn\.(data|ops)\..*"),  # readers and the native core, which have no reference
+    ("py:class", r"slimrnn\.(data|ops|tracing)\..*"),  # readers and the native core, which have no reference
 ]
 nitpick_ignore = [
     ("py:class", f"slimrnn.{name}")
     for name in (
         "cells.base.Matvec",
         "cells.leaky.Leak",
+        "layers.drawn.Drawn",
         "layers.readout.Readable",
+        "layers.recurrent.CellLayer",
         "layers.summary.Summary",
         "layers.transition.Transition",
         "tasks.recommend_splits.Windows",

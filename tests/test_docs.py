@@ -12,7 +12,7 @@ from docstring_markup import PUBLIC_MODULES, documented_names, to_rst
 import slimrnn
 from pages import DOCS
 
-WITHOUT_REFERENCE = {"slimrnn.cli", "slimrnn.ops"}  # docs/command-line.md and docs/native.md are theirs
+WITHOUT_REFERENCE = {"slimrnn.cli", "slimrnn.ops", "slimrnn.tracing"}  # docs/command-line.md and docs/native.md
 
 
 def in_reference() -> list[str]:

@@ -1,4 +1,4 @@
-"""The examples of docs/tutorial.md, docs/choosing.md and docs/extending.md run and print what the pages say."""
+"""The examples of the guides run and print what the pages say."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from pages import DOCS, check_examples, check_figures
+from registry import needs_library
 from slimrnn.analysis import measure_gates
 from slimrnn.cells import Cell
 from slimrnn.cells.base import Matvec, State
 from slimrnn.cli import main
 from slimrnn.layers import RecurrentStack
+from slimrnn.tracing.stand_in import FUNCTIONS
 
 # Nets that were trained on another machine score differently: an LSTM's nearest low-rank net has 0.89 to 0.93.
 ROUNDING = 0.08
+
+VOCABULARY = ("arithmetic", "functions", "choices")  # rows of the table of operations
 
 
 def nearly_the_same(told: str, printed: str) -> bool:
@@ -34,6 +37,11 @@ def test_an_lstm_is_replaced_step_by_step(capsys: pytest.CaptureFixture[str]) ->
     check_examples("tutorial.md", capsys, nearly_the_same)
 
 
+@needs_library
+def test_the_core_runs_what_its_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("native.md", capsys)
+
+
 def test_structures_cost_and_reach_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     check_examples("choosing.md", capsys)
 
@@ -42,8 +50,18 @@ def test_the_script_makes_the_figure_of_the_page(tmp_path: Path) -> None:
     check_figures("choosing.md", "choosing.py", tmp_path)
 
 
+@needs_library
 def test_a_structure_and_a_cell_in_one_file_each(capsys: pytest.CaptureFixture[str]) -> None:
     check_examples("extending.md", capsys)
+
+
+def test_the_core_has_the_operations_of_its_page() -> None:
+    table = (DOCS / "native.md").read_text().partition("### What a step may contain")[2].partition("Numbers of")[0]
+    rows = [row for row in table.splitlines() if row.split("|")[1:2] and row.split("|")[1].strip() in VOCABULARY]
+    assert len(rows) == len(VOCABULARY)
+    named = re.findall(r"`([a-z_0-9]+)`", " ".join(rows))
+    assert len(named) > 25
+    assert not set(named) - FUNCTIONS.keys()
 
 
 @pytest.mark.parametrize(
@@ -67,11 +85,7 @@ def test_gates_of_a_cell_of_your_own_are_not_guessed() -> None:
     class Averaging(Cell):
         gates = ("h",)
 
-        def __init__(self, hidden_size: int, bias: bool, **kind: Any) -> None:
-            super().__init__(hidden_size)
-            self.register_parameter("bias", self._zeros(1, **kind) if bias else None)
-
-        def step(self, wx_BGH: Tensor, matvec: Matvec, state: State, own: Tensor | None = None) -> State:
+        def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
             return ((wx_BGH + matvec(state[0])).squeeze(-2) / 2,)
 
     layer = RecurrentStack(Averaging, 2, 4)

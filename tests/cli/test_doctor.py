@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from registry import needs_library
 from slimrnn.cli import main
 from slimrnn.ops import resolve_backend
+from slimrnn.ops.library import cell_codes
+from slimrnn.tracing.built_in import BUILT_IN
 
 
 def facts(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -22,6 +25,14 @@ def test_doctor_tells_versions_and_backend(capsys: pytest.CaptureFixture[str]) -
     assert told["torch"] == torch.__version__
     assert told["backend"].startswith(resolve_backend("auto"))
     assert {"lightning", "tyro", "safetensors", "threads"} <= set(told)
+
+
+@needs_library
+def test_doctor_counts_compiled_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        facts(capsys)["cells"] == f"{len(cell_codes())} compiled; all others run as bytecode (rnn.runs_as says which)"
+    )
+    assert len(cell_codes()) >= len(BUILT_IN)
 
 
 def test_doctor_lists_data(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "step state": lambda: GRU(3, 4).step(X[0], torch.zeros(1, 3, 4)),
     "step in two directions": lambda: GRU(3, 4, bidirectional=True).step(X[0]),
     "step with recurrent dropout in training": lambda: GRU(3, 4, recurrent_dropout=0.5).step(X[0]),
+    "step with weight drop in training": lambda: GRU(3, 4, weight_drop=0.5).step(X[0]),
     "negative batch": lambda: GRU(3, 4).initial_state(-1),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -257,3 +258,16 @@ def test_steps_with_autograd_are_differentiable() -> None:
     stack, x = GRU(3, 8, dtype=torch.float64), numbers(4, 2, 3)
     run(stack, x)[0].sum().backward()
     assert all(p.grad is not None for p in stack.parameters())
+
+
+def test_zoneout_draws_anew_in_every_step() -> None:
+    stack = randomise_(GRU(3, 64, zoneout=0.5, dtype=torch.float64), 0.1)
+    x, kept = numbers(4, 1, 3), []
+    state: Any = torch.ones(1, 1, 64, dtype=torch.float64)
+    with torch.no_grad():
+        for x_t in x:
+            before, (_, state) = state, stack.step(x_t, state)
+            kept.append(state == before)
+    assert not any(torch.equal(a, b) for a, b in pairwise(kept))
+    assert all(0.2 < float(mask.double().mean()) < 0.8 for mask in kept)
+    check(stack.eval(), x)

@@ -157,6 +157,8 @@ def test_wrong_kinds_are_refused() -> None:
         LSTM(3, 4, 2, residual=True),
         LSTM(3, 4, learn_initial_state=True),
         GRU(3, 4, recurrent_dropout=0.5),
+        LSTM(3, 4, weight_drop=0.5),
+        LSTM(3, 4, zoneout=0.5).eval(),
     ],
     ids=repr,
 )

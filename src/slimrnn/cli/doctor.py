@@ -11,13 +11,13 @@ import torch
 import slimrnn
 from slimrnn.data.directory import data_directory
 from slimrnn.errors import UsageError
-from slimrnn.ops.library import instruction_sets, missing_reason, native_library
+from slimrnn.ops.library import cell_codes, instruction_sets, missing_reason, native_library
 
 PACKAGES = ("torch", "numpy")
 TRAINING_PACKAGES = ("lightning", "safetensors", "tyro", "matplotlib", "tensorboard")
 USAGE = """usage: slimrnn doctor
 
-Versions, backend, instruction sets, threads, and the data sets that are there."""
+Versions, backend, instruction sets, compiled cells, threads, and the data sets that are there."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -51,6 +51,7 @@ def _machine() -> dict[str, str]:
     }
     if library:
         facts["instruction sets"] = ", ".join(instruction_sets(library)) + " (the first is used, or SLIMRNN_ISA)"
+        facts["cells"] = f"{len(cell_codes())} compiled; all others run as bytecode (rnn.runs_as says which)"
     return facts
 
 

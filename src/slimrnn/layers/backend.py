@@ -23,5 +23,11 @@ class OnBackend(nn.Module):
         for layer in self._on_backend():
             layer.backend = backend
 
+    @property
+    def runs_as(self) -> str:
+        """What the layers' time loop is: "compiled", "bytecode" or "reference", or "mixed" where they differ."""
+        found = {layer.runs_as for layer in self._on_backend()}
+        return found.pop() if len(found) == 1 else "mixed"
+
     def _on_backend(self) -> Sequence[RecurrentLayer]:
         return [module for module in self.modules() if isinstance(module, RecurrentLayer)]

@@ -22,7 +22,7 @@ from slimrnn.layers.drawn import NOTHING, Drawn, draw
 from slimrnn.layers.input_product import input_product
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
-from slimrnn.layers.traced import numbered, steps_of
+from slimrnn.layers.traced import numbered, runs_as, steps_of
 from slimrnn.layers.transition import Transition
 from slimrnn.ops import native, reference, resolve_backend
 from slimrnn.ops.library import native_library
@@ -95,6 +95,12 @@ class RecurrentLayer(nn.Module):
     @backend.setter
     def backend(self, wanted: str) -> None:
         self._backend, self._wanted_backend = resolve_backend(wanted), wanted
+
+    @property
+    def runs_as(self) -> str:
+        """ "compiled": C++ of its own for this cell; "bytecode": the native core runs the cell's program; "reference":
+        a loop in plain torch."""
+        return runs_as(self)
 
     @property
     def transitions(self) -> list[Transition]:

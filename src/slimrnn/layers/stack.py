@@ -57,6 +57,8 @@ class RecurrentStack(OnBackend):
     leak: Leaky | None
     delays: tuple[int, ...]
     recurrent_dropout: float
+    zoneout: float | tuple[float, ...]
+    weight_drop: float
     max_row_norm: float | None
 
     def __init__(
@@ -221,10 +223,9 @@ class RecurrentStack(OnBackend):
         or numpy may be seen some steps later."""
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
-        if self.training and self.recurrent_dropout:
-            raise RuntimeError(
-                "expected eval() for step with recurrent_dropout, whose mask spans a sequence, got training"
-            )
+        for name in ("recurrent_dropout", "weight_drop"):
+            if self.training and getattr(self, name):
+                raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
         stream = None if state is None else find_stream(self)
         stepped = None if stream is None or state is None else stream.step(x_t, state)
         if stepped is not None:
@@ -345,7 +346,10 @@ class RecurrentStack(OnBackend):
         for name, default in DEFAULTS.items():
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
-        parts += [f"backend={self.backend!r}", f"parameters={self.num_parameters:,}"]
+        parts.append(f"backend={self.backend!r}")
+        if self.runs_as != self.backend:
+            parts.append(f"runs_as={self.runs_as!r}")
+        parts.append(f"parameters={self.num_parameters:,}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _describe_cell(self) -> str:

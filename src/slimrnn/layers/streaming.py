@@ -118,6 +118,8 @@ def _stepper(layer: RecurrentLayer) -> Stepper | None:
         return None
     if program.plan.phases > 1 or layer.line > 1:
         return None
+    if layer.training and layer.zoneout is not None:  # other noise in every step
+        return None
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
     return Stepper(program, u, layer.cell.input_bias())

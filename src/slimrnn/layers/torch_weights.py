@@ -160,7 +160,10 @@ def _check_expressible(stack: RecurrentStack, torch_type: type[nn.RNNBase]) -> N
         pass
     elif stack.learn_initial_state:
         reason = "learn_initial_state=True"
-    elif stack.training and stack.recurrent_dropout:
-        reason = "recurrent_dropout in training mode (call eval() first)"
+    elif any(core.zoneout is not None for core in stack.cores):
+        reason = f"zoneout={stack.zoneout}"
+    elif stack.training and (stack.recurrent_dropout or stack.weight_drop):
+        name = "recurrent_dropout" if stack.recurrent_dropout else "weight_drop"
+        reason = f"{name} in training mode (call eval() first)"
     if reason:
         raise ValueError(f"expected a layer that torch.nn.{torch_type.__name__} can express, got {reason}")

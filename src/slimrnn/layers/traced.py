@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import torch
 
+from slimrnn.ops.calls import DTYPES
+from slimrnn.ops.library import limits
 from slimrnn.tracing import Around, Traced, explain_once, find
 
 if TYPE_CHECKING:
@@ -25,18 +27,38 @@ def numbered(layer: RecurrentLayer) -> int:
     return number
 
 
+def found_steps(layer: RecurrentLayer) -> list[Traced | str]:
+    """What the native core runs for each transition, or why it cannot."""
+    around = Around(layer.leak is not None, layer.zoneout, layer.zoneout is not None and layer.training)
+    return [find(transition.cell, around) for transition in layer.transitions]
+
+
+def runs_as(layer: RecurrentLayer) -> str:
+    """ "compiled", "bytecode" or "reference"; says nothing, and computes nothing."""
+    some = next(layer.parameters())
+    if layer.backend != "native" or some.device.type != "cpu" or some.dtype not in DTYPES:
+        return "reference"
+    steps, counts = usable(found_steps(layer)), [transition.recurrent.term_count for transition in layer.transitions]
+    if steps is None or len(counts) > limits.phases or any(n is None or n > limits.terms for n in counts):
+        return "reference"
+    return "compiled" if steps[0].native.code >= 0 else "bytecode"
+
+
+def usable(steps: Sequence[Traced | str]) -> list[Traced] | None:
+    """The steps, if the core can run all of them in turns."""
+    found = [step for step in steps if isinstance(step, Traced)]
+    return found if len(found) == len(steps) and len({step.native.text for step in found}) == 1 else None
+
+
 def _steps_of(number: int) -> list[Traced] | None:
     """What the native core runs for each transition of a layer; None where it cannot, which is told once."""
     layer = _layers[number]
-    around = Around(layer.leak is not None, layer.zoneout, layer.zoneout is not None and layer.training)
-    steps = []
-    for transition in layer.transitions:
-        step = find(transition.cell, around)
+    steps = found_steps(layer)
+    for transition, step in zip(layer.transitions, steps, strict=True):
         if isinstance(step, str):
             explain_once(transition.cell, step)
-            return None
-        steps.append(step)
-    return steps if len({step.native.text for step in steps}) == 1 else None
+            break
+    return usable(steps)
 
 
 steps_of: Callable[[int], list[Traced] | None] = torch.compiler.assume_constant_result(_steps_of)

@@ -242,6 +242,15 @@ class StructuredMap(nn.Module):
         """The map as the native core takes it, or None: then the reference scan runs."""
         return None if self.native is None else [Term(self.native, prepared)]
 
+    @property
+    def term_count(self) -> int | None:
+        """How many terms the native core takes it as, or None where it runs in plain torch."""
+        if type(self).terms is StructuredMap.terms:
+            return None if self.native is None else 1
+        with torch.no_grad():
+            terms = self.terms(self.prepare())
+        return None if terms is None else len(terms)
+
     # --- approximation and constraints ------------------------------------------------------------------
 
     def nearest_(self, matrix: Tensor) -> Self:

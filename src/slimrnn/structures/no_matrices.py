@@ -33,6 +33,10 @@ class NoMatrices(StructuredMap):
     def terms(self, prepared: Prepared) -> list[Term] | None:
         return []
 
+    @property
+    def term_count(self) -> int | None:
+        return 0
+
     def project_(self, matrix: Tensor) -> None:
         """There is only one."""
 

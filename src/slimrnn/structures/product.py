@@ -77,6 +77,10 @@ class ProductMap(StructuredMap):
     def terms(self, prepared: Prepared) -> list[Term] | None:
         return [Term("chain", prepared)] if self.has_kernels else None
 
+    @property
+    def term_count(self) -> int | None:
+        return 1 if self.has_kernels else None
+
     def clip_rows_(self, max_norm: float) -> None:
         for part in self._maps():
             part.clip_rows_(max_norm)

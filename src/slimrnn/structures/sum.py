@@ -49,6 +49,11 @@ class SumMap(StructuredMap):
         terms = [part.terms(tensors) for part, tensors in self._split(prepared)]
         return None if any(t is None for t in terms) else [term for t in terms for term in t or []]
 
+    @property
+    def term_count(self) -> int | None:
+        counts = [part.term_count for part in self._maps()]
+        return None if None in counts else sum(count or 0 for count in counts)
+
     def clip_rows_(self, max_norm: float) -> None:
         for part in self._maps():
             part.clip_rows_(max_norm)

@@ -58,6 +58,9 @@ class StandIn:
 
     __int__ = __index__ = __float__
 
+    def __len__(self) -> int:
+        raise Untraceable(f"asks for the length of a traced value{line_of_step()}")
+
     def __iter__(self) -> Any:
         raise Untraceable(f"iterates over a tensor (use unbind(-2)){line_of_step()}")
 
@@ -292,5 +295,8 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "abs", "pow"):
     setattr(StandIn, f"__{_name}__", _operator(_name))
-for _name in ("gt", "lt", "ge", "le", "iadd", "isub", "imul", "itruediv"):
+for _name in ("gt", "lt", "ge", "le", "eq", "iadd", "isub", "imul", "itruediv"):
+    setattr(StandIn, f"__{_name}__", _operator(_name))
+# What Python would answer itself, or refuse without saying where: these are not among the functions.
+for _name in ("ne", "matmul", "rmatmul", "rpow", "floordiv", "rfloordiv", "mod", "rmod", "and", "or", "xor", "invert"):
     setattr(StandIn, f"__{_name}__", _operator(_name))

@@ -70,7 +70,12 @@ def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = N
             raise Untraceable("has noise on a complex state, which native cells do not have")
         return StandIn([leaf("noise", stream)])
 
-    after = stood_in(cell, own).step(cast(Tensor, wx), cast(Matvec, matvec), before)
+    try:
+        after = stood_in(cell, own).step(cast(Tensor, wx), cast(Matvec, matvec), before)
+    except Untraceable:
+        raise
+    except Exception as error:  # if the step is wrong, the reference says so on tensors
+        raise Untraceable(f"cannot be traced ({type(error).__name__}: {error})") from error
     after = check_states(cell, after)
     if around is not None:
         after = around(before, after, Leaves(lambda name: StandIn([own(name)]), noise))

@@ -262,6 +262,8 @@ def test_numbers_of_the_wrong_kind_are_refused(changes: dict[str, Any], message:
         (RNN(2, 5, 2), nn.Linear(5, 4), "expected one layer in one direction, got num_layers=2 in one direction"),
         (RNN(2, 5, bidirectional=True), nn.Linear(10, 4), "expected one layer .* got num_layers=1 in two directions"),
         (RNN(2, 5, recurrent_dropout=0.5), nn.Linear(5, 4), r"expected eval\(\) with recurrent_dropout.* got training"),
+        (RNN(2, 5, weight_drop=0.5), nn.Linear(5, 4), r"expected eval\(\) with weight_drop.* got training"),
+        (RNN(2, 5, zoneout=0.5).eval(), nn.Linear(5, 4), "expected an RNN without zoneout.* got 0.5"),
         (RNN(2, 5), nn.Linear(6, 4), "expected readout.in_features=5, got 6"),
     ],
 )

@@ -229,7 +229,10 @@ def _check_layers(rnn: RNN, readout: nn.Linear) -> None:
     if rnn.num_layers != 1 or rnn.bidirectional:
         directions = "two directions" if rnn.bidirectional else "one direction"
         raise ValueError(f"expected one layer in one direction, got num_layers={rnn.num_layers} in {directions}")
-    if rnn.training and rnn.recurrent_dropout:
-        raise ValueError("expected eval() with recurrent_dropout, whose mask is drawn anew each time, got training")
+    for name in ("recurrent_dropout", "weight_drop"):
+        if rnn.training and getattr(rnn, name):
+            raise ValueError(f"expected eval() with {name}, whose mask is drawn anew each time, got training")
+    if rnn.zoneout:
+        raise ValueError(f"expected an RNN without zoneout, which is not in the lecture's equations, got {rnn.zoneout}")
     if readout.in_features != rnn.hidden_size:
         raise ValueError(f"expected readout.in_features={rnn.hidden_size}, got {readout.in_features}")
