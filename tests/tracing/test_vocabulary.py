@@ -69,7 +69,7 @@ OF_POSITIVE: dict[str, Callable[[Any, Any], Any]] = {
 OF_SMALL: dict[str, Callable[[Any, Any], Any]] = {
     "exp": lambda a, b: torch.exp(a) * b + b.exp(),
     "expm1": lambda a, b: torch.expm1(a) + b,
-    "half powers at zero": lambda a, b: torch.relu(a) ** 1.5 + torch.relu(b) ** 2.5,
+    "half powers at zero": lambda a, b: abs(a) ** 1.5 + torch.relu(b) ** 2.5,
 }
 GRIDS = [(ANY, EDGES), (OF_POSITIVE, POSITIVE), (OF_SMALL, SMALL)]
 FUNCTIONS = [pytest.param(f, grid, id=name) for functions, grid in GRIDS for name, f in functions.items()]
@@ -142,6 +142,8 @@ CELLS: dict[str, tuple[Step, dict[str, Any]]] = {
     "rows of parameters": (lambda c, wx, m, s: (torch.tanh((wx + c.a * m(s[0])).select(-2, 1) + c.a[0] * s[0] + c.z[1]),), {"gates": 2, "build": own((2, 0))}),
     "parameters alone": (lambda c, wx, m, s: (torch.sigmoid(c.a).exp() * torch.tanh((wx + m(s[0])).squeeze(-2)) + F.softplus(c.b) * s[0],), {"build": own((0,), (1,))}),
     "chosen by parameters": (lambda c, wx, m, s: (torch.where(c.a > 0.65, s[0], torch.tanh((wx + m(s[0])).squeeze(-2))),), {"build": own((0,))}),
+    "numbers chosen by parameters": (lambda c, wx, m, s: (torch.where(c.a > 0.65, 1.0, 0.5) * torch.tanh((wx + m(s[0])).squeeze(-2)) + (c.a > 0.7) * s[0],), {"build": own((0,))}),
+    "clamped by parameters": (lambda c, wx, m, s: (torch.clamp((wx + m(s[0])).squeeze(-2), -c.a, c.b),), {"build": own((0,), (0,))}),
     "maximum of parameters": (lambda c, wx, m, s: (torch.maximum(c.a, c.b) * torch.tanh((wx + m(s[0])).squeeze(-2)),), {"build": own((0,), (0,))}),
     "bias in the step": (lambda c, wx, m, s: (torch.tanh((wx + m(s[0])).squeeze(-2)) * c.bias[0],), {}),
     "mean": (lambda c, wx, m, s: (torch.tanh((wx + m(s[0])).squeeze(-2) - s[0].mean(-1, keepdim=True)),), {}),
