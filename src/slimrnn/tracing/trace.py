@@ -186,8 +186,10 @@ def own_rows(cell: nn.Module, trace: Trace, further: dict[str, Tensor]) -> Tenso
             name, row = n.attr
             t = further[name] if name in further else _attribute(cell, name)
             values[n] = t if row is None else t[row]
-        else:
-            values[n] = evaluate(n, [values[a] for a in n.args], hidden)
+    dtype = next((t.dtype for t in values.values() if t.is_floating_point()), torch.get_default_dtype())
+    for n in order(trace.own):
+        if n.op != "own":
+            values[n] = evaluate(n, [values[a] for a in n.args], hidden, dtype)
     return torch.stack([torch.as_tensor(values[n]).expand(hidden) for n in trace.own])
 
 
@@ -198,8 +200,8 @@ def _attribute(module: nn.Module, path: str) -> Tensor:
     return getattr(module, name)  # type: ignore[no-any-return]
 
 
-def evaluate(n: Node, args: list[Any], hidden: int) -> Any:
-    """A node by torch."""
+def evaluate(n: Node, args: list[Any], hidden: int, dtype: torch.dtype) -> Any:
+    """A node by torch; of this type where numbers alone do not tell."""
     if n.op == "const":
         return n.attr
     if n.op == "per_width":
@@ -207,6 +209,8 @@ def evaluate(n: Node, args: list[Any], hidden: int) -> Any:
     if n.op in ("maximum", "minimum"):  # which take no numbers
         some = next(a for a in args if isinstance(a, Tensor))
         args = [torch.as_tensor(a, dtype=some.dtype, device=some.device) for a in args]
+    if n.op == "where" and not any(isinstance(a, Tensor) for a in args[1:]):
+        args[1] = torch.tensor(args[1], dtype=dtype, device=args[0].device)
     return OPERATIONS[n.op].torch(*args)
 
 
@@ -246,7 +250,7 @@ def step_of(trace: Trace, hidden: int) -> Callable[[Tensor, Matvec, State, Tenso
                     products[x] = matvec(values[x], slice(first, last)).unbind(-2)
                 values[n] = values[base] + products[x][n.attr - first]
             else:
-                values[n] = evaluate(n, [values[a] for a in n.args], hidden)
+                values[n] = evaluate(n, [values[a] for a in n.args], hidden, wx_BGH.dtype.to_real())
         return tuple(values[a] for a in trace.after)
 
     return step
