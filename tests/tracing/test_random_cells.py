@@ -136,9 +136,7 @@ VARIANTS: list[tuple[dict[str, Any], dict[str, Any]]] = [  # options of the laye
 
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32), st.sampled_from(STRUCTURES), st.sampled_from(VARIANTS))
-def test_random_cells(
-    seed: int, structure: Structure, variant: tuple[dict[str, Any], dict[str, Any]]
-) -> None:
+def test_random_cells(seed: int, structure: Structure, variant: tuple[dict[str, Any], dict[str, Any]]) -> None:
     options, call = variant
     plan = Plan(seed)
     cell = cell_of(plan.step, plan.gates, plan.states, plan.matrices, plan.build)

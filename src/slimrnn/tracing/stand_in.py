@@ -282,10 +282,7 @@ def _same(x: StandIn, *_: Any, **__: Any) -> StandIn:
 
 IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ipow", "setitem")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{
-        n: basic(n)
-        for n in ("neg", "sigmoid", "tanh", "exp", "log", "sqrt", "abs", "relu", "maximum", "minimum")
-    },
+    **{n: basic(n) for n in ("neg", "sigmoid", "tanh", "exp", "log", "sqrt", "abs", "relu", "maximum", "minimum")},
     **{n: basic(n) for n in ("gt", "lt", "ge", "le", "eq", "sign")},
     "where": pointwise(_where, of_comparisons=True),
     "mul": pointwise(_mul, of_comparisons=True),
@@ -346,5 +343,18 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
     setattr(StandIn, f"__{_name}__", _operator(_name))
 for _name in ("eq", "ne", "gt", "lt", "ge", "le", *IN_PLACE[:5]):
     setattr(StandIn, f"__{_name}__", _operator(_name))
-for _name in ("rpow", "matmul", "rmatmul", "mod", "rmod", "floordiv", "rfloordiv", "and", "rand", "or", "ror", "invert"):
+for _name in (
+    "rpow",
+    "matmul",
+    "rmatmul",
+    "mod",
+    "rmod",
+    "floordiv",
+    "rfloordiv",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "invert",
+):
     setattr(StandIn, f"__{_name}__", _operator(_name))

@@ -91,8 +91,11 @@ def check_states(cell: Cell, after: Any) -> State:
         got = f"a tuple of {len(after)}" if isinstance(after, tuple) else one
         raise TypeError(f"expected {name}.step to give a tuple of {cell.states}, the states after it, got {got}")
     for a in after:
-        if not isinstance(a, StandIn) or a.stacked or a.unfit:
+        if not isinstance(a, StandIn) or a.unfit:
             raise Untraceable(f"gives a state that is no (B, H) tensor made from the input or the state of {name}")
+        if a.stacked or a.nodes[0].kind == "r":
+            got = f"(B, {len(a.nodes)}, H)" if a.stacked else "(B, 1)"
+            raise TypeError(f"expected {name}.step to give states of shape (B, H), got one of {got}")
     return after
 
 
@@ -101,8 +104,8 @@ def _is_number(n: Node, kinds: str) -> bool:
 
 
 def _full(n: Node) -> Node:
-    if n.op in COMPARISONS or n.kind == "r":
-        raise Untraceable(f"gives a state that is {'a comparison' if n.op in COMPARISONS else 'one number a row'}")
+    if n.op in COMPARISONS:
+        raise Untraceable("gives a state that is a comparison")
     if n.kind != "f":
         raise Untraceable("gives a state that does not depend on the input or the state before")
     return n
@@ -119,7 +122,8 @@ def stood_in(module: Any, own: Callable[[str, int | None], Node], hidden: int, p
     copy.__dict__["_parameters"], copy.__dict__["_buffers"] = made, {}
     children = {name: child for name, child in module._modules.items() if name != "parametrizations"}
     copy.__dict__["_modules"] = {
-        name: child if child is None else stood_in(child, own, hidden, f"{prefix}{name}.") for name, child in children.items()
+        name: child if child is None else stood_in(child, own, hidden, f"{prefix}{name}.")
+        for name, child in children.items()
     }
     return copy
 
@@ -133,7 +137,6 @@ def _rows(t: Tensor | None, name: str, own: Callable[[str, int | None], Node], h
     if t.dim() == 2:
         return StandIn([own(name, row) for row in range(len(t))], True)
     return StandIn([own(name, None)])
-
 
 
 def fused(roots: list[Node]) -> list[Node]:
