@@ -83,11 +83,23 @@ CELLS: dict[str, tuple[Callable[..., Any], str]] = {
     "a number to the power of a vector": (lambda c, wx, m, s: (2 ** tanh(wx, m, s),), r"uses rpow, which"),
     "unequal": (lambda c, wx, m, s: (torch.where(s[0] != 0.0, tanh(wx, m, s), s[0]),), r"uses ne, which"),
     "and": (lambda c, wx, m, s: (torch.where((s[0] > 0) & (s[0] < 1), tanh(wx, m, s), 0.5),), r"uses and, which"),
-    "a comparison as a number": (lambda c, wx, m, s: ((s[0] > 0) + tanh(wx, m, s),), r"uses r?add .*a comparison is for"),
-    "odd power": (lambda c, wx, m, s: (abs(tanh(wx, m, s)) ** 0.3,), r"uses pow .*whole or half numbers up to 16, got 0.3"),
-    "sum over all": (lambda c, wx, m, s: (tanh(wx, m, s) / (1 + s[0].square().sum()),), r"uses sum .*over the units of a row"),
+    "a comparison as a number": (
+        lambda c, wx, m, s: ((s[0] > 0) + tanh(wx, m, s),),
+        r"uses r?add .*a comparison is for",
+    ),
+    "odd power": (
+        lambda c, wx, m, s: (abs(tanh(wx, m, s)) ** 0.3,),
+        r"uses pow .*whole or half numbers up to 16, got 0.3",
+    ),
+    "sum over all": (
+        lambda c, wx, m, s: (tanh(wx, m, s) / (1 + s[0].square().sum()),),
+        r"uses sum .*over the units of a row",
+    ),
     "sum over gates": (lambda c, wx, m, s: ((wx + m(s[0])).sum(-2),), r"uses sum .*over the units of a row"),
-    "norm over gates too": (lambda c, wx, m, s: (F.layer_norm(wx + m(s[0]), (1, WIDTH)).squeeze(-2),), r"uses layer_norm .*units alone, got \(1, 5\)"),
+    "norm over gates too": (
+        lambda c, wx, m, s: (F.layer_norm(wx + m(s[0]), (1, WIDTH)).squeeze(-2),),
+        r"uses layer_norm .*units alone, got \(1, 5\)",
+    ),
     "shape": (lambda c, wx, m, s: (tanh(wx, m, s) * wx.shape[-1],), r"reads \.shape"),
     "size": (lambda c, wx, m, s: (tanh(wx, m, s) * s[0].size(-1),), r"reads \.size"),
     "length": (lambda c, wx, m, s: (tanh(wx, m, s) * len(wx),), r"reads the length"),
@@ -96,14 +108,29 @@ CELLS: dict[str, tuple[Callable[..., Any], str]] = {
     "float": (lambda c, wx, m, s: (tanh(wx, m, s) * float(c.number),), r"takes a number out of a tensor"),
     "math": (lambda c, wx, m, s: (tanh(wx, m, s) * math.exp(c.number),), r"takes a number out of a tensor"),
     "NaN": (lambda c, wx, m, s: (torch.where(s[0] > 5, math.nan, tanh(wx, m, s)),), r"has a constant that is NaN"),
-    "NaN by name": (lambda c, wx, m, s: (torch.add(tanh(wx, m, s), 0.0 * s[0], alpha=1) + s[0].clamp(max=math.nan),), r"has a constant that is NaN"),
-    "complex constant": (lambda c, wx, m, s: ((tanh(wx, m, s) * 1j).imag,), r"uses r?mul .*expected tensors and numbers, got 1j"),
-    "tensor of its own": (lambda c, wx, m, s: (tanh(wx, m, s) * CONSTANT,), r"uses a tensor that is neither a parameter nor"),
-    "tensor made in the step": (lambda c, wx, m, s: (torch.ones(WIDTH) + tanh(wx, m, s),), r"uses a tensor that is neither"),
+    "NaN by name": (lambda c, wx, m, s: (tanh(wx, m, s).clamp(max=math.nan),), r"has a constant that is NaN"),
+    "complex constant": (
+        lambda c, wx, m, s: ((tanh(wx, m, s) * 1j).imag,),
+        r"uses r?mul .*expected tensors and numbers, got 1j",
+    ),
+    "tensor of its own": (
+        lambda c, wx, m, s: (tanh(wx, m, s) * CONSTANT,),
+        r"uses a tensor that is neither a parameter nor",
+    ),
+    "tensor made in the step": (
+        lambda c, wx, m, s: (torch.ones(WIDTH) + tanh(wx, m, s),),
+        r"uses a tensor that is neither",
+    ),
     "shape of a parameter": (lambda c, wx, m, s: (tanh(wx, m, s) * c.cube[0, 0],), r"uses cube, of shape \(2, 3, 5\)"),
     "length of a parameter": (lambda c, wx, m, s: (tanh(wx, m, s) * c.three.mean(),), r"uses three, of shape \(3,\)"),
-    "gate by an index": (lambda c, wx, m, s: (torch.tanh((wx + m(s[0]))[:, 0]),), r"uses getitem .*a gate is wx\[\.\.\., k, :\]"),
-    "axis": (lambda c, wx, m, s: (torch.tanh((wx + m(s[0])).unbind(1)[0]),), r"uses unbind .*the axis of the gates, -2"),
+    "gate by an index": (
+        lambda c, wx, m, s: (torch.tanh((wx + m(s[0]))[:, 0]),),
+        r"uses getitem .*a gate is wx\[\.\.\., k, :\]",
+    ),
+    "axis": (
+        lambda c, wx, m, s: (torch.tanh((wx + m(s[0])).unbind(1)[0]),),
+        r"uses unbind .*the axis of the gates, -2",
+    ),
     "mixed shapes": (lambda c, wx, m, s: ((wx * s[0])[:, 0, :],), r"uses mul .*shapes \(B, H\) and \(B, G, H\)"),
     "another axis": (lambda c, wx, m, s: ((wx * s[0].unsqueeze(-2) + m(s[0])).squeeze(-2),), r"uses unsqueeze, which"),
     "in place": (in_place, r"writes into a tensor in place \(iadd\)"),
@@ -113,10 +140,13 @@ CELLS: dict[str, tuple[Callable[..., Any], str]] = {
     "branch": (branch, r"uses sum .*over the units of a row"),
     "branch on a comparison": (branch_on_a_comparison, r"uses any, which"),
     "branch on an attribute": (branch_on_an_attribute, r"reads \.is_sparse"),
-    "branch on a parameter": (lambda c, wx, m, s: (tanh(wx, m, s) if c.number > 0 else s[0],), r"branches on a value \(use torch.where\)"),
+    "branch on a parameter": (
+        lambda c, wx, m, s: (tanh(wx, m, s) if c.number > 0 else s[0],),
+        r"branches on a value \(use torch.where\)",
+    ),
     "branch on equality": (lambda c, wx, m, s: (tanh(wx, m, s) if c.number == 1 else s[0],), r"branches on a value"),
     "several lines": (several_lines, r"uses cos, which"),
-}  # fmt: skip
+}
 
 
 def parameters(cell: Any, hidden: int) -> None:
@@ -186,10 +216,14 @@ def many_values(c: Any, wx: Any, m: Any, s: Any) -> Any:
 WHOLE: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
     "many states": (many_states, {"states": 9}, "has 9 states, more than the 8 of native cells"),
     "many products": (many_products, {}, "has 9 products of different vectors or ranges of gates, more than the 8"),
-    "many gates": (lambda c, wx, m, s: (torch.tanh(wx + m(s[0]))[..., 32, :],), {"gates": 33}, "has 33 gates, more than"),
+    "many gates": (
+        lambda c, wx, m, s: (torch.tanh(wx + m(s[0]))[..., 32, :],),
+        {"gates": 33},
+        "has 33 gates, more than",
+    ),
     "many values": (many_values, {}, r"needs \d+ values at once, more than the 64"),
     "a constant state": (lambda c, wx, m, s: (tanh(wx, m, s), s[1] * 0), {"states": 2}, "does not depend on the input"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -235,14 +269,26 @@ def test_other_states_are_refused(step: Any, states: int, got: str) -> None:
 
 
 WRONG: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {  # as torch itself says it
-    "matrices that do not exist": (lambda c, wx, m, s: (m(s[0], slice(2, 3))[..., 0, :],), IndexError, "asks for matrices"),
+    "matrices that do not exist": (
+        lambda c, wx, m, s: (m(s[0], slice(2, 3))[..., 0, :],),
+        IndexError,
+        "asks for matrices",
+    ),
     "matrices by number": (lambda c, wx, m, s: (m(s[0], 7).squeeze(-2),), IndexError, "asks for matrices 7 of 1"),
     "unfit parameter": (lambda c, wx, m, s: (tanh(wx, m, s) * c.three,), RuntimeError, r"uses three, of shape \(3,\)"),
     "unknown name": (lambda c, wx, m, s: (tanh(wx, m, s) * c.missing,), AttributeError, "cannot be traced .*missing"),
-    "unknown attribute": (lambda c, wx, m, s: (tanh(wx, m, s).sigmoids(),), AttributeError, "cannot be traced .*sigmoids"),
+    "unknown attribute": (
+        lambda c, wx, m, s: (tanh(wx, m, s).sigmoids(),),
+        AttributeError,
+        "cannot be traced .*sigmoids",
+    ),
     "its own error": (lambda c, wx, m, s: (1 / 0,), ZeroDivisionError, "cannot be traced .*division by zero"),
-    "product of a mean": (lambda c, wx, m, s: (tanh(wx, m, s) + m(s[0].mean(-1, True))[..., 0, :],), RuntimeError, "is no vector"),
-}  # fmt: skip
+    "product of a mean": (
+        lambda c, wx, m, s: (tanh(wx, m, s) + m(s[0].mean(-1, True))[..., 0, :],),
+        RuntimeError,
+        "is no vector",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from both_backends import LENGTHS, cell_of, check, found, layer_with
 from hypothesis import given, settings
@@ -16,8 +15,6 @@ from torch.nn import functional as F
 
 from registry import needs_library
 from slimrnn import BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Permutation, Structure
-
-pytestmark = needs_library
 
 WIDTH = 6
 STRUCTURES: list[Structure] = [
@@ -134,6 +131,7 @@ VARIANTS: list[tuple[dict[str, Any], dict[str, Any]]] = [  # options of the laye
 ]
 
 
+@needs_library
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32), st.sampled_from(STRUCTURES), st.sampled_from(VARIANTS))
 def test_random_cells(seed: int, structure: Structure, variant: tuple[dict[str, Any], dict[str, Any]]) -> None:
