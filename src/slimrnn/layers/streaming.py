@@ -122,4 +122,5 @@ def _stepper(layer: RecurrentLayer) -> Stepper | None:
         return None
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
-    return Stepper(program, u, layer.cell.input_bias())
+    own = None if program.own is None else program.own.to(u.dtype.to_real())
+    return Stepper(program._replace(own=own), u, layer.cell.input_bias())

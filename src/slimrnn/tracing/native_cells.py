@@ -113,7 +113,7 @@ def _key(module: nn.Module) -> Any:
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return Tensor, value.dim(), len(value) if value.dim() == 2 else value.numel() == 1
+        return Tensor, tuple(value.shape)
     if isinstance(value, PLAIN):
         return type(value), value
     if isinstance(value, OF_TORCH):

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from slimrnn.tracing.graph import Graph, Node, where
+from slimrnn.tracing.graph import COMPARISONS, Graph, Node, where
 
 Pointwise = Callable[..., Node]
 
@@ -22,10 +22,10 @@ class Untraceable(Exception):
 
 
 class StandIn:
-    """One node, or one for each gate ("stacked")."""
+    """One node, or one for each gate ("stacked"); or none, for a tensor that no step can use ("unfit")."""
 
-    def __init__(self, nodes: Sequence[Node], stacked: bool = False) -> None:
-        self.nodes, self.stacked = list(nodes), stacked
+    def __init__(self, nodes: Sequence[Node], stacked: bool = False, unfit: str = "") -> None:
+        self.nodes, self.stacked, self.unfit = list(nodes), stacked, unfit
 
     @property
     def graph(self) -> Graph:
@@ -38,9 +38,9 @@ class StandIn:
         return call(getattr(func, "__name__", str(func)), *args, **(kwargs or {}))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if name in ("shape", "size", "dtype", "device", "dim", "ndim", "item", "numpy", "data", "grad"):
+        if name.startswith("__") or not hasattr(Tensor, name):
+            raise AttributeError(f"a tensor has no attribute {name!r}")
+        if name in ("size", "dim", "item", "numpy", "tolist") or not callable(getattr(Tensor, name)):
             raise Untraceable(f"reads .{name} of a traced value{line_of_step()}")
         return lambda *args, **kwargs: call(name, self, *args, **kwargs)
 
@@ -57,9 +57,10 @@ class StandIn:
         raise Untraceable(f"takes a number out of a tensor{line_of_step()}")
 
     __int__ = __index__ = __float__
+    __hash__ = object.__hash__
 
     def __len__(self) -> int:
-        raise Untraceable(f"asks for the length of a traced value{line_of_step()}")
+        raise Untraceable(f"reads the length of a traced value{line_of_step()}")
 
     def __iter__(self) -> Any:
         raise Untraceable(f"iterates over a tensor (use unbind(-2)){line_of_step()}")
@@ -68,16 +69,19 @@ class StandIn:
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
     """A torch function by its name, on stand-ins and numbers."""
     plain = name.strip("_")
-    if (name.endswith("_") and not name.startswith("__")) or plain in ("iadd", "isub", "imul", "itruediv", "setitem"):
-        raise Untraceable(f"writes into a tensor in place ({name}){line_of_step()}")
+    in_place = (name.endswith("_") and not name.startswith("__")) or plain in IN_PLACE or kwargs.pop("inplace", False)
+    if in_place or kwargs.get("out") is not None:
+        raise Untraceable(f"writes into a tensor in place ({plain}){line_of_step()}")
     if plain not in FUNCTIONS:
         raise Untraceable(f"uses {plain}, which is not among the operations of native cells{line_of_step()}")
-    for a in args:
+    for a in (*args, *kwargs.values()):
         if isinstance(a, Tensor):
             raise Untraceable(
                 f"uses a tensor that is neither a parameter nor a buffer of the cell (a constant should be a python "
                 f"number){line_of_step()}"
             )
+        if isinstance(a, StandIn) and a.unfit:
+            raise Untraceable(f"uses {a.unfit}{line_of_step()}")
         if isinstance(a, float) and math.isnan(a):
             raise Untraceable(f"has a constant that is NaN{line_of_step()}")
     try:
@@ -90,21 +94,36 @@ def line_of_step() -> str:
     """Where the step is at the moment: the innermost frame that is neither torch's nor of this package's tracing."""
     frame = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if "/torch/" not in file.replace("\\", "/") and not frame.f_globals.get("__name__", "").startswith(__package__):
-            return f" in line {frame.f_lineno} of {file}"
+        if not _is_ours(frame.f_globals.get("__name__", "")):
+            return f" in line {frame.f_lineno} of {frame.f_code.co_filename}"
         frame = frame.f_back  # type: ignore[assignment]
     return ""
+
+
+def line_of(error: BaseException) -> str:
+    """Where an error came up, in the same words."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        if not _is_ours(trace.tb_frame.f_globals.get("__name__", "")):
+            found = f" in line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename}"
+        trace = trace.tb_next
+    return found
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "torch" or module.startswith(__package__)
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-def pointwise(make: Pointwise) -> Callable[..., StandIn]:
+def pointwise(make: Pointwise, of_comparisons: bool = False) -> Callable[..., StandIn]:
     """Node by node, gate by gate."""
 
     def apply(*args: Any) -> StandIn:
         traced = [a for a in args if isinstance(a, StandIn)]
+        if not of_comparisons and any(n.op in COMPARISONS for a in traced for n in a.nodes):
+            raise ValueError("a comparison is for torch.where, or a factor")
         graph, sizes = traced[0].graph, {len(a.nodes) for a in traced if a.stacked}
         if not sizes:
             return StandIn([make(graph, *(_part(a, 0) for a in args))])
@@ -131,6 +150,22 @@ def alpha(op: str) -> Callable[..., StandIn]:
     """torch.add and torch.sub."""
     plain = basic(op)
     return lambda a, b, *, alpha=1: plain(a, b if alpha == 1 else b * alpha)
+
+
+def _mul(graph: Graph, a: Node | float, b: Node | float) -> Node:
+    """A comparison is a factor of 1 or 0."""
+    factors = [where(f, 1.0, 0.0) if isinstance(f, Node) and f.op in COMPARISONS else f for f in (a, b)]
+    return graph.make("mul", *factors)
+
+
+def _where(graph: Graph, condition: Any, a: Any, b: Any) -> Node:
+    if isinstance(a, Node) and a.op in COMPARISONS:  # a.where(condition, b)
+        condition, a = a, condition
+    if not isinstance(condition, Node) or condition.op not in (*COMPARISONS, "own"):
+        raise ValueError("the condition is no comparison")
+    if any(isinstance(n, Node) and n.op in COMPARISONS for n in (a, b)):
+        raise ValueError("a comparison is chosen where a number should be")
+    return where(graph.make("gt", condition, 0.0) if condition.op == "own" else condition, a, b)
 
 
 def _gate_axis(x: StandIn, dim: int) -> None:
@@ -170,12 +205,15 @@ def _getitem(x: StandIn, index: Any) -> StandIn:
     return StandIn(x.nodes[index], True) if isinstance(index, slice) else StandIn([x.nodes[index]])
 
 
-def _clamp(x: StandIn, min: float | None = None, max: float | None = None) -> StandIn:
-    def clamp(graph: Graph, x: Node) -> Node:
-        x = x if min is None else where(graph.make("lt", x, min), min, x)
-        return x if max is None else where(graph.make("gt", x, max), max, x)
+def _clamp(x: StandIn, min: Any = None, max: Any = None) -> Any:
+    x = x if min is None else call("where", call("lt", x, min), min, x)
+    return x if max is None else call("where", call("gt", x, max), max, x)
 
-    return pointwise(clamp)(x)
+
+def _hardtanh(x: StandIn, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """As clamp, but without a gradient at the edges."""
+    x = call("where", call("le", x, min_val), min_val, x)
+    return call("where", call("ge", x, max_val), max_val, x)
 
 
 def _power(graph: Graph, x: Node, exponent: Any) -> Node:
@@ -184,10 +222,14 @@ def _power(graph: Graph, x: Node, exponent: Any) -> Node:
         raise ValueError(f"powers are whole or half numbers up to 16, got {exponent}")
     if exponent < 0:
         return graph.make("div", 1.0, _power(graph, x, -exponent))
-    found = graph.constant(1.0) if exponent == int(exponent) else graph.make("sqrt", x)
-    for _ in range(int(exponent)):
+    whole, half = int(exponent), exponent != int(exponent)
+    zero = graph.make("eq", x, 0.0)
+    if half and whole:  # whose derivative at zero is zero, but not that of the square root
+        x = where(zero, 1.0, x)
+    found = graph.make("sqrt", x) if half else graph.constant(1.0)
+    for _ in range(whole):
         found = found * x
-    return found
+    return where(zero, 0.0, found) if half and whole else found
 
 
 def _softplus(graph: Graph, x: Node, beta: Any = 1.0, threshold: Any = 20.0) -> Node:
@@ -204,7 +246,7 @@ def _reduced(mean: bool) -> Callable[..., StandIn]:
             return StandIn([sum(others, first)])
         if dim not in (-1, (-1,), [-1]) or not keepdim:
             raise ValueError("sums and means are over the units of a row: (-1, keepdim=True)")
-        if any(n.is_complex or n.kind != "f" for n in x.nodes):
+        if any(n.is_complex or n.kind != "f" or n.op in COMPARISONS for n in x.nodes):
             raise ValueError("sums and means are of real numbers that differ from row to row and from unit to unit")
         totals = [n.graph.make("total", n) for n in x.nodes]
         return StandIn([t * t.graph.make("per_width", kind="c") if mean else t for t in totals], x.stacked)
@@ -213,15 +255,22 @@ def _reduced(mean: bool) -> Callable[..., StandIn]:
 
 
 def _layer_norm(x: StandIn, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> StandIn:
+    _over_units(shape)
     mean = FUNCTIONS["mean"]
     centred = call("sub", x, mean(x, -1, True))
     return _scaled(centred, mean(call("mul", centred, centred), -1, True), weight, bias, eps)
 
 
 def _rms_norm(x: StandIn, shape: Any, weight: Any = None, eps: float | None = None) -> StandIn:
+    _over_units(shape)
     if eps is None:
         raise ValueError("rms_norm needs its eps as a number")
     return _scaled(x, FUNCTIONS["mean"](call("mul", x, x), -1, True), weight, None, eps)
+
+
+def _over_units(shape: Any) -> None:
+    if len(shape) != 1:
+        raise ValueError(f"expected norms over the units alone, got {tuple(shape)}")
 
 
 def _scaled(x: StandIn, variance: StandIn, weight: Any, bias: Any, eps: float) -> StandIn:
@@ -234,19 +283,19 @@ def _same(x: StandIn, *_: Any, **__: Any) -> StandIn:
     return x
 
 
+IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ipow", "setitem")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{
-        n: basic(n)
-        for n in ("mul", "neg", "sigmoid", "tanh", "exp", "log", "sqrt", "abs", "relu", "maximum", "minimum")
-    },
-    **{n: basic(n) for n in ("where", "gt", "lt", "ge", "le", "eq", "sign")},
+    **{n: basic(n) for n in ("neg", "sigmoid", "tanh", "exp", "log", "sqrt", "abs", "relu", "maximum", "minimum")},
+    **{n: basic(n) for n in ("gt", "lt", "ge", "le", "eq", "sign")},
+    "where": pointwise(_where, of_comparisons=True),
+    "mul": pointwise(_mul, of_comparisons=True),
     "add": alpha("add"),
     "sub": alpha("sub"),
     "radd": lambda a, b: call("add", b, a),
     "rmul": lambda a, b: call("mul", b, a),
     "rsub": lambda a, b: call("sub", b, a),
     "subtract": alpha("sub"),
-    "multiply": basic("mul"),
+    "multiply": pointwise(_mul, of_comparisons=True),
     "div": basic("div"),
     "divide": basic("div"),
     "truediv": basic("div"),
@@ -262,11 +311,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "expm1": lambda x: call("sub", call("exp", x), 1.0),
     "clamp": _clamp,
     "clip": _clamp,
-    "hardtanh": lambda x, min_val=-1.0, max_val=1.0, **_: _clamp(x, min_val, max_val),
-    "softplus": pointwise(_softplus),
+    "hardtanh": _hardtanh,
+    "softplus": lambda x, beta=1.0, threshold=20.0: pointwise(_softplus)(x, beta, threshold),
     "logsigmoid": pointwise(lambda graph, x: -graph.make("softplus", -x)),
     "log_sigmoid": pointwise(lambda graph, x: -graph.make("softplus", -x)),
-    "silu": lambda x, **_: call("mul", x, call("sigmoid", x)),
+    "silu": lambda x: call("mul", x, call("sigmoid", x)),
     "softsign": lambda x: call("div", x, call("add", call("abs", x), 1.0)),
     "leaky_relu": lambda x, slope=0.01, *_, **k: call(
         "where", call("gt", x, 0.0), x, call("mul", x, k.get("negative_slope", slope))
@@ -295,8 +344,20 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "abs", "pow"):
     setattr(StandIn, f"__{_name}__", _operator(_name))
-for _name in ("gt", "lt", "ge", "le", "eq", "iadd", "isub", "imul", "itruediv"):
+for _name in ("eq", "ne", "gt", "lt", "ge", "le", *IN_PLACE[:5]):
     setattr(StandIn, f"__{_name}__", _operator(_name))
-# What Python would answer itself, or refuse without saying where: these are not among the functions.
-for _name in ("ne", "matmul", "rmatmul", "rpow", "floordiv", "rfloordiv", "mod", "rmod", "and", "or", "xor", "invert"):
+for _name in (
+    "rpow",
+    "matmul",
+    "rmatmul",
+    "mod",
+    "rmod",
+    "floordiv",
+    "rfloordiv",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "invert",
+):
     setattr(StandIn, f"__{_name}__", _operator(_name))

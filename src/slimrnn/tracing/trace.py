@@ -11,9 +11,9 @@ from torch.nn.utils import parametrize
 
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops.noise import uniform
-from slimrnn.tracing.graph import Graph, Node, order, rebuilt
+from slimrnn.tracing.graph import COMPARISONS, Graph, Node, order, rebuilt
 from slimrnn.tracing.operations import OPERATIONS
-from slimrnn.tracing.stand_in import StandIn, Untraceable
+from slimrnn.tracing.stand_in import StandIn, Untraceable, line_of, line_of_step
 
 Rule = Callable[[StandIn, Any, State], State]  # a step, or something around one
 
@@ -57,11 +57,12 @@ def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = N
     before: Any = tuple(StandIn([leaf("before", i)]) for i in range(cell.states))
 
     def matvec(h: Any, gates: slice = slice(None)) -> Any:
-        if not isinstance(h, StandIn) or h.stacked:
-            raise Untraceable("multiplies something that is no vector (B, H)")
-        chosen = range(cell.matrices)[gates]
+        if not isinstance(h, StandIn) or h.stacked or h.unfit or not _is_number(h.nodes[0], "fu"):
+            raise Untraceable(f"multiplies something that is no vector (B, H){line_of_step()}")
+        chosen = range(cell.matrices)[gates] if isinstance(gates, slice) else range(0)
         if chosen.step != 1 or not chosen:
-            raise Untraceable(f"asks for matrices {gates}; they must be some that follow one another")
+            wanted = f"asks for matrices {gates!r} of {cell.matrices}; they must be a slice of some in a row"
+            raise Untraceable(wanted + line_of_step())
         zero = graph.constant(0.0)
         return StandIn([graph.make("product", zero, h.nodes[0], attr=k) for k in chosen], True)
 
@@ -71,11 +72,11 @@ def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = N
         return StandIn([leaf("noise", stream)])
 
     try:
-        after = stood_in(cell, own).step(cast(Tensor, wx), cast(Matvec, matvec), before)
+        after = stood_in(cell, own, cell.hidden_size).step(cast(Tensor, wx), cast(Matvec, matvec), before)
     except Untraceable:
         raise
-    except Exception as error:  # if the step is wrong, the reference says so on tensors
-        raise Untraceable(f"cannot be traced ({type(error).__name__}: {error})") from error
+    except Exception as error:  # plain torch may bear it, or will say more
+        raise Untraceable(f"cannot be traced ({type(error).__name__}: {error}){line_of(error)}") from error
     after = check_states(cell, after)
     if around is not None:
         after = around(before, after, Leaves(lambda name: StandIn([own(name)]), noise))
@@ -85,47 +86,57 @@ def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = N
 
 def check_states(cell: Cell, after: Any) -> State:
     name = type(cell).__name__
-    if not isinstance(after, tuple) or len(after) != cell.states:
-        got = f"{len(after)}" if isinstance(after, tuple) else f"a {type(after).__name__}"
-        raise Untraceable(f"gives {got} where {name}.states = {cell.states} asks for a tuple of as many states")
+    if not isinstance(after, tuple) or len(after) != cell.states:  # which plain torch may not notice
+        one = "a tensor" if isinstance(after, StandIn) else f"a {type(after).__name__}"
+        got = f"a tuple of {len(after)}" if isinstance(after, tuple) else one
+        raise TypeError(f"expected {name}.step to give a tuple of {cell.states}, the states after it, got {got}")
     for a in after:
-        if not isinstance(a, StandIn) or a.stacked:
+        if not isinstance(a, StandIn) or a.unfit:
             raise Untraceable(f"gives a state that is no (B, H) tensor made from the input or the state of {name}")
+        if a.stacked or a.nodes[0].kind == "r":
+            got = f"(B, {len(a.nodes)}, H)" if a.stacked else "(B, 1)"
+            raise TypeError(f"expected {name}.step to give states of shape (B, H), got one of {got}")
     return after
 
 
+def _is_number(n: Node, kinds: str) -> bool:
+    return n.kind in kinds and n.op not in COMPARISONS
+
+
 def _full(n: Node) -> Node:
+    if n.op in COMPARISONS:
+        raise Untraceable("gives a state that is a comparison")
     if n.kind != "f":
         raise Untraceable("gives a state that does not depend on the input or the state before")
     return n
 
 
-def stood_in(module: Any, own: Callable[[str, int | None], Node], prefix: str = "") -> Any:
+def stood_in(module: Any, own: Callable[[str, int | None], Node], hidden: int, prefix: str = "") -> Any:
     """A shallow copy of a module in which stand-ins take the places of all tensors."""
     copy: Any = object.__new__(parametrize.type_before_parametrizations(module))
     copy.__dict__ = {name: value for name, value in module.__dict__.items() if not isinstance(value, Tensor)}
     plain = {name: value for name, value in module.__dict__.items() if isinstance(value, Tensor)}
     computed = {name: getattr(module, name) for name in getattr(module, "parametrizations", ())}
     tensors = {**module._parameters, **module._buffers, **plain, **computed}
-    made = {name: _rows(t, prefix + name, own, module) for name, t in tensors.items()}
+    made = {name: _rows(t, prefix + name, own, hidden) for name, t in tensors.items()}
     copy.__dict__["_parameters"], copy.__dict__["_buffers"] = made, {}
     children = {name: child for name, child in module._modules.items() if name != "parametrizations"}
     copy.__dict__["_modules"] = {
-        name: child if child is None else stood_in(child, own, f"{prefix}{name}.") for name, child in children.items()
+        name: child if child is None else stood_in(child, own, hidden, f"{prefix}{name}.")
+        for name, child in children.items()
     }
     return copy
 
 
-def _rows(t: Tensor | None, name: str, own: Callable[[str, int | None], Node], module: nn.Module) -> Any:
+def _rows(t: Tensor | None, name: str, own: Callable[[str, int | None], Node], hidden: int) -> Any:
     if t is None:
         return None
-    if t.numel() == 1 and t.dim() < 2:
-        return StandIn([own(name, None)])
-    if t.dim() == 1:
-        return StandIn([own(name, None)])
+    if t.dim() > 2 or (t.dim() and t.shape[-1] not in (1, hidden)):
+        unfit = f"{name}, of shape {tuple(t.shape)}: what acts within a step is (H), (rows, H) or one number"
+        return StandIn((), unfit=unfit)  # such as the bias of a complex cell, which is added outside of the step
     if t.dim() == 2:
         return StandIn([own(name, row) for row in range(len(t))], True)
-    return None  # such as the bias of a complex cell, which is added outside of the step
+    return StandIn([own(name, None)])
 
 
 def fused(roots: list[Node]) -> list[Node]:
@@ -150,12 +161,18 @@ def fused(roots: list[Node]) -> list[Node]:
     return [new[root] for root in roots]
 
 
+def _leaves(n: Node) -> bool:
+    """Not comparisons, which are no numbers, nor what is chosen of constants, which is of no certain type."""
+    chosen = n.op == "where" and all(a.kind == "c" for a in n.args[1:])
+    return _is_number(n, "u") and not chosen
+
+
 def hoisted(cell: Cell, roots: list[Node]) -> Trace:
     """What is computed from parameters alone leaves the step: it becomes the rows of `own`."""
     found: dict[Node, Node] = {}
-    for n in order(roots):
+    for n in order(roots, stop=[n for n in order(roots) if _leaves(n)]):
         for a in n.args:
-            if n.kind != "u" and a.kind == "u" and a not in found:
+            if _leaves(a) and a not in found:
                 found[a] = n.graph.make("row", attr=len(found), kind="u")
     after = rebuilt(roots, found)
     return Trace(len(cell.gates), cell.matrices, cell.complex, after, list(found))
@@ -172,8 +189,10 @@ def own_rows(cell: nn.Module, trace: Trace, further: dict[str, Tensor]) -> Tenso
             name, row = n.attr
             t = further[name] if name in further else _attribute(cell, name)
             values[n] = t if row is None else t[row]
-        else:
-            values[n] = evaluate(n, [values[a] for a in n.args], hidden)
+    dtype = next((t.dtype for t in values.values() if t.is_floating_point()), torch.get_default_dtype())
+    for n in order(trace.own):
+        if n.op != "own":
+            values[n] = evaluate(n, [values[a] for a in n.args], hidden, dtype)
     return torch.stack([torch.as_tensor(values[n]).expand(hidden) for n in trace.own])
 
 
@@ -184,8 +203,8 @@ def _attribute(module: nn.Module, path: str) -> Tensor:
     return getattr(module, name)  # type: ignore[no-any-return]
 
 
-def evaluate(n: Node, args: list[Any], hidden: int) -> Any:
-    """A node by torch."""
+def evaluate(n: Node, args: list[Any], hidden: int, dtype: torch.dtype) -> Any:
+    """A node by torch; of this type where numbers alone do not tell."""
     if n.op == "const":
         return n.attr
     if n.op == "per_width":
@@ -193,6 +212,8 @@ def evaluate(n: Node, args: list[Any], hidden: int) -> Any:
     if n.op in ("maximum", "minimum"):  # which take no numbers
         some = next(a for a in args if isinstance(a, Tensor))
         args = [torch.as_tensor(a, dtype=some.dtype, device=some.device) for a in args]
+    if n.op == "where" and not any(isinstance(a, Tensor) for a in args[1:]):
+        args[1] = torch.tensor(args[1], dtype=dtype, device=args[0].device)
     return OPERATIONS[n.op].torch(*args)
 
 
@@ -232,7 +253,7 @@ def step_of(trace: Trace, hidden: int) -> Callable[[Tensor, Matvec, State, Tenso
                     products[x] = matvec(values[x], slice(first, last)).unbind(-2)
                 values[n] = values[base] + products[x][n.attr - first]
             else:
-                values[n] = evaluate(n, [values[a] for a in n.args], hidden)
+                values[n] = evaluate(n, [values[a] for a in n.args], hidden, wx_BGH.dtype.to_real())
         return tuple(values[a] for a in trace.after)
 
     return step
