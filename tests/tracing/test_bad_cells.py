@@ -95,7 +95,6 @@ CELLS: dict[str, tuple[Callable[..., Any], str]] = {
         lambda c, wx, m, s: (tanh(wx, m, s) / (1 + s[0].square().sum()),),
         r"uses sum .*over the units of a row",
     ),
-    "sum over gates": (lambda c, wx, m, s: ((wx + m(s[0])).sum(-2),), r"uses sum .*over the units of a row"),
     "norm over gates too": (
         lambda c, wx, m, s: (F.layer_norm(wx + m(s[0]), (1, WIDTH)).squeeze(-2),),
         r"uses layer_norm .*units alone, got \(1, 5\)",
