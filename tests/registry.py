@@ -160,10 +160,11 @@ def fits(structure: Structure, complex: bool) -> bool:
 
 FIELDS = [(s, c) for s in STRUCTURES for c in (False, True) if fits(STRUCTURES[s], c)]
 
-# Of the zoo, the cells that ask for products of several vectors, or of some of the matrices, with every structure; the
-# others ask as the cells of torch do, or not at all.
+# A cell is a program, and all that a structure sees of it are the products that it asks for: of one vector or of several,
+# of all matrices or of some, of a state before or after the step, complex or not. One cell for each way has every
+# structure, the others a few.
+EVERY_STRUCTURE = ("tanh", "modrelu", "lstm", "gru-after", "gru-before", "lem")
 FEW_STRUCTURES = ("dense", "block", "low-rank+diagonal", "kronecker-3")
-EVERY_STRUCTURE = [*TORCH_CELLS, "mgu", "lem", "cornn"]
 PAIRS = [
     (c, s)
     for c in CELLS

@@ -17,7 +17,6 @@ from native_cases import (
     few_pairs,
     on,
     only_native,
-    pairs,
     start,
 )
 from torch import Tensor
@@ -161,7 +160,7 @@ def check_second_derivatives(layer: RecurrentLayer) -> None:
     compare(actual, expected, 1e-10)
 
 
-@pairs
+@few_pairs
 def test_second_derivatives_are_the_reference(cell: str, structure: str) -> None:
     check_second_derivatives(build(cell, structure))
 
