@@ -74,7 +74,7 @@ def dropped(stack: RecurrentStack, unit: Tensor) -> Tensor:
     """The matrix that the first step multiplies by, from its columns; the whole sequence must agree with it."""
     batch = unit.shape[0]
     output = stack(torch.zeros(3, batch, 1, dtype=torch.float64), unit[None])[0]
-    w = output[0].mT
+    w: Tensor = output[0].mT
     torch.testing.assert_close(output[1].mT, w @ w, rtol=0, atol=1e-12)  # fixed within the call
     torch.testing.assert_close(output[2].mT, w @ w @ w, rtol=0, atol=1e-12)
     return w
@@ -103,7 +103,7 @@ def test_gradients_reach_the_kept_weights_alone(backend: str) -> None:
     kept = output[0].mT.detach() != 0
     weight = stack.layer(0).get_parameter("recurrent.weight")
     (gradient,) = torch.autograd.grad(output.sum(), weight)
-    torch.testing.assert_close(gradient[0], 2.0 * kept, rtol=0, atol=1e-12)
+    torch.testing.assert_close(gradient[0], 2.0 * kept.double(), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -198,7 +198,7 @@ def by_numpy(seed: int, stream: int, step: int, rows: int, units: int) -> np.nda
         for part in (seed >> 32, stream, step):
             key = mixed(key ^ np.uint32(part))
         keys = mixed(key ^ np.arange(rows, dtype=np.uint32))[:, None]
-        bits = mixed(keys + np.arange(units, dtype=np.uint32) * np.uint32(0x9E3779B9))
+        bits: np.ndarray[Any, Any] = mixed(keys + np.arange(units, dtype=np.uint32) * np.uint32(0x9E3779B9))
     return (bits >> np.uint32(8)).astype(np.float64) / 2**24
 
 
