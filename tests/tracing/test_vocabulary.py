@@ -142,3 +142,19 @@ def test_threads_change_nothing(cell: str) -> None:
         assert torch.equal(found[0][name], found[1][name])
     for name, value in found[0].items():
         torch.testing.assert_close(found[1][name], value, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", [{}, {"zoneout": 0.3, "transition_depth": 2, "leak": 0.2}], ids=["plain", "noisy"])
+@pytest.mark.parametrize("cell", ["numbers chosen by parameters", "overlapping ranges", "layer_norm of gates"])
+def test_second_derivatives(cell: str, options: dict[str, Any]) -> None:
+    """Of the native scan, by its definition in torch."""
+    step, sizes = CELLS[cell]
+    layer, x = layer_with(cell_of(step, **sizes), **options), numbers(3, 2, 3).requires_grad_()
+    found = []
+    for backend in ("native", "reference"):
+        layer.backend = backend
+        torch.manual_seed(1)
+        output = layer(x, layer.initial_state(2), torch.tensor([3, 2]), True)[0]
+        (first,) = torch.autograd.grad(output.square().sum(), x, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), [x, layer.get_parameter("input.weight")]))
+    torch.testing.assert_close(*found, rtol=0, atol=1e-10)

@@ -11,6 +11,7 @@ from torch.nn.utils import parametrize
 
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops.noise import uniform
+from slimrnn.tracing import functions as functions  # which stand-ins find by name
 from slimrnn.tracing.graph import COMPARISONS, Graph, Node, order, rebuilt
 from slimrnn.tracing.operations import OPERATIONS
 from slimrnn.tracing.stand_in import StandIn, Untraceable, line_of, line_of_step
