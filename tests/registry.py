@@ -161,8 +161,8 @@ def fits(structure: Structure, complex: bool) -> bool:
 FIELDS = [(s, c) for s in STRUCTURES for c in (False, True) if fits(STRUCTURES[s], c)]
 
 # A cell is a program, and all that a structure sees of it are the products that it asks for: of one vector or of
-# several, of all matrices or of some, of a state before or after the step, complex or not. One cell for each way has every
-# structure, the others a few.
+# several, of all matrices or of some, of a state before or after the step, complex or not. One cell for each way has
+# every structure, the others a few.
 EVERY_STRUCTURE = ("tanh", "modrelu", "lstm", "gru-after", "gru-before", "lem")
 FEW_STRUCTURES = ("dense", "block", "low-rank+diagonal", "kronecker-3")
 PAIRS = [

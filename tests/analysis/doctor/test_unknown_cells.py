@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from slimrnn import GRU
+from slimrnn import GRU, LEM, CoRNN, MinGRU
 from slimrnn.analysis import Diagnosis, diagnose, find_layers, html_report
 from slimrnn.cells import Cell, GRUCell
 from slimrnn.cells.base import Matvec, State
@@ -94,3 +94,12 @@ def test_a_layer_without_data_is_no_elman_net() -> None:
 def test_cells_of_ours_keep_their_names() -> None:
     (view,) = find_layers(GRU(2, 3))
     assert (view.kind, list(view.maps)) == ("gru", ["r", "u", "n"])
+
+
+@pytest.mark.parametrize(("layer", "matrices"), [(MinGRU, 0), (CoRNN, 2), (LEM, 4)])
+def test_cells_with_more_or_fewer_matrices_than_gates(layer: type[RecurrentStack], matrices: int) -> None:
+    torch.manual_seed(0)
+    make: Any = layer
+    (found,) = diagnose(make(2, 5, dtype=torch.float64), torch.randn(60, 3, 2, dtype=torch.float64)).layers
+    assert len(found.spectra) == matrices
+    assert found.reach is not None

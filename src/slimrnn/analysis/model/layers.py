@@ -74,16 +74,19 @@ class LayerView:
         found = {}
         for number, transition in enumerate(self.core.transitions, 1):
             suffix = f".{number}" if number > 1 else ""
-            for gate, name in enumerate(self.gate_names):
+            for gate, name in enumerate(self.matrix_names):
                 found[name + suffix] = (transition.recurrent, gate)
         if self.core.skipped is not None:
-            found.update({f"{name}.skip": (self.core.skipped, gate) for gate, name in enumerate(self.gate_names)})
+            found.update({f"{name}.skip": (self.core.skipped, gate) for gate, name in enumerate(self.core.cell.gates)})
         return found
 
     @property
-    def gate_names(self) -> tuple[str, ...]:
-        """In the order of the matrices: "r", "u", "n"; of another cell "gate 0", "gate 1", ..."""
-        return self.core.cell.gates
+    def matrix_names(self) -> tuple[str, ...]:
+        """Those of the gates, "r", "u", "n"; "matrix 0", ... of a cell with more or fewer recurrent matrices."""
+        cell = self.core.cell
+        if cell.matrices == len(cell.gates):
+            return cell.gates
+        return tuple(f"matrix {number}" for number in range(cell.matrices))
 
     def reads(
         self, x: Tensor, hx: States | None = None, lengths: Tensor | Sequence[int] | None = None
