@@ -81,7 +81,7 @@ def test_says_what_was_left_out_and_why() -> None:
     assert "RNN of" not in text
     assert "recurrent matrix" not in text
     assert "update_bias" not in text
-    assert "n matrix: radius" in text
+    assert "candidate matrix: radius" in text
     assert "not known what its gates do" in html_report(diagnosis, diagnosis)
 
 
