@@ -49,16 +49,18 @@ class NativeCell:
         self.program = program
         self.text = json.dumps(program, separators=(",", ":"))
         self.gates, self.states, self.slots, self.kept = program.gates, program.states, program.slots, program.kept
+        self._structs: dict[int, CellStruct] = {}
 
     @cached_property
     def code(self) -> int:
         """The number of its C++ in the library, or -1."""
         return cell_codes().get(self.program.fingerprint, -1)
 
-    @cache  # noqa: B019 - there are few cells, and each has few widths
     def struct(self, width: int) -> CellStruct:
         """For states of so many real numbers."""
-        return filled(self.program, self.code, width)
+        if width not in self._structs:
+            self._structs[width] = filled(self.program, self.code, width)
+        return self._structs[width]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return decoded, (self.text,)

@@ -20,6 +20,7 @@ from slimrnn.tracing.program import assembled, lowered
 from slimrnn.tracing.stand_in import Untraceable
 from slimrnn.tracing.trace import Leaves, Trace, trace
 
+MOST_FOUND = 1000
 LEAK = "the leak"  # no name of a parameter
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, types.BuiltinFunctionType)
 OF_TORCH = (torch.dtype, torch.device)
@@ -57,6 +58,8 @@ def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 -
     except TypeError:  # something that could change unseen: looked at every time
         return _look(cell, around)
     if key not in _found:
+        if len(_found) >= MOST_FOUND:  # an attribute that changes all the time
+            _found.clear()
         _found[key] = _look(cell, around)
     return _found[key]
 
