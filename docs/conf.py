@@ -61,6 +61,7 @@ nitpick_ignore = [
     ("py:class", f"slimrnn.{name}")
     for name in (
         "cells.base.Matvec",
+        "cells.biases.DrawnBias",
         "cells.leaky.Leak",
         "layers.drawn.Drawn",
         "layers.readout.Readable",
