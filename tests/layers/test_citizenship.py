@@ -262,7 +262,9 @@ def test_import_is_silent() -> None:
 
 def test_repr_shows_structure_backend_and_count() -> None:
     shown = repr(GRU(1, 128, structure=LowRank(24) + Diagonal(), reset="before", batch_first=True))
+    backend = resolve_backend("auto")
+    runs_as = ", runs_as='compiled'" if backend == "native" else ""
     assert shown == (
         "GRU(1, 128, structure=LowRank(24) + Diagonal(), reset='before', batch_first=True, "
-        f"backend={resolve_backend('auto')!r}, parameters=19,584)"
+        f"backend={backend!r}{runs_as}, parameters=19,584)"
     )

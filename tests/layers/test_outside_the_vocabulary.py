@@ -35,7 +35,7 @@ OUTSIDE: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], str]] = {
     "not equal": (lambda n, h: torch.where(n != 0, n, h), "uses ne"),
     "and": (lambda n, h: torch.where((n > 0) & (h < 1), n, h), "uses and"),
     "invert": (lambda n, h: torch.where(~(n > 0), n, h), "uses invert"),
-    "length": (lambda n, h: n / len(h), "asks for the length of a traced value"),
+    "length": (lambda n, h: n / len(h), "reads the length of a traced value"),
     "modulo": (lambda n, h: n % 0.5, "uses mod"),
     "shape": (lambda n, h: n * h.shape[-1], "reads .shape of a traced value"),
     "branch": (lambda n, h: n if (n > 0).all() else h, "uses all"),
