@@ -102,8 +102,8 @@ def test_what_is_left_out_has_its_default() -> None:
         ({"optim": {"lr": "fast"}}, "expected optim.lr to be a number, got 'fast'"),
         ({"optim": {"lr": True}}, "expected optim.lr to be a number, got True"),
         (
-            {"model": {"cell": "grue"}},
-            "expected model.cell to be one of rnn, gru, lstm, highway, got 'grue'; did you mean 'gru'?",
+            {"model": {"reset": "befor"}},
+            "expected model.reset to be one of before, after, got 'befor'; did you mean 'before'?",
         ),
     ],
 )

@@ -49,6 +49,11 @@ def _from_environment(name: str, default: int) -> int:
     return number
 
 
+# The destructor of torch's group waits, with Python's lock held, for a thread that may need the lock to let go of a
+# tensor, and then both wait forever. A reference here leaves that to the end of the process, when the thread is idle.
+_groups: list[Any] = []
+
+
 @contextlib.contextmanager
 def joined(place: Place) -> Iterator[torch.device]:
     """Join the process group; yields the device to train on, a GPU if there is one for each process."""
@@ -61,6 +66,7 @@ def joined(place: Place) -> Iterator[torch.device]:
         return
     with telling_of_lost_processes(place):
         torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
+        _groups.append(torch.distributed.group.WORLD)
         yield device
         torch.distributed.barrier()  # none may leave while another still communicates
         torch.distributed.destroy_process_group()
