@@ -287,8 +287,8 @@ template <class T> inline Vec<T> softplus(Vec<T> x) {
 }
 
 // As torch: a NaN on either side is the result.
-template <class T> inline Vec<T> maximum(Vec<T> a, Vec<T> b) { return (a > b) | (a != a) ? a : b; }
-template <class T> inline Vec<T> minimum(Vec<T> a, Vec<T> b) { return (a < b) | (a != a) ? a : b; }
+template <class T> inline Vec<T> maximum(Vec<T> a, Vec<T> b) { return ((a > b) | (a != a)) ? a : b; }
+template <class T> inline Vec<T> minimum(Vec<T> a, Vec<T> b) { return ((a < b) | (a != a)) ? a : b; }
 template <class T> inline Vec<T> relu(Vec<T> x) { return x < T(0) ? Vec<T>{} : x; }
 template <class T> inline Vec<T> sign(Vec<T> x) { return x < T(0) ? fill(T(-1)) : x > T(0) ? fill(T(1)) : Vec<T>{}; }
 
