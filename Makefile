@@ -27,8 +27,12 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/copy_memory.py
 
+# Half of the tests on each of two cores; those of the layers and the core are shown when the others are done.
+CORE_TESTS := $(addprefix tests/,layers ops sequence structures tracing)
 test: lint docs
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS) > build/core-tests.log 2>&1 & core=$$!; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(CORE_TESTS)); others=$$?; \
+	wait $$core; core=$$?; cat build/core-tests.log; exit $$((others + core))
 
 lint: .venv/ready
 	$(BIN)/ruff check .
