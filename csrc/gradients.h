@@ -141,10 +141,8 @@ template <class T> class Gradients {
     }
     static void deliver_input(const slimrnn_scan &s, const T *sums, int64_t m) {
         const int64_t n = s.cell->gates * s.width;
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < m; j++) static_cast<T *>(s.d_u)[i * m + j] += sums[j * n + i];
-            if (s.bias) static_cast<T *>(s.d_bias)[i] += sums[m * n + i];
-        }
+        turn<T, true>(m, n, sums, n, static_cast<T *>(s.d_u), m);
+        for (int64_t i = 0; i < n && s.bias; i++) static_cast<T *>(s.d_bias)[i] += sums[m * n + i];
     }
 
   private:

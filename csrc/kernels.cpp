@@ -104,8 +104,7 @@ template <class T> int fill_input(Pack *pack, const slimrnn_scan &s) {
     Packed<T> p{s.input_size, s.cell->gates * s.width, nullptr};
     p.data = static_cast<T *>(pack->input = aligned(p.size() * int64_t(sizeof(T))));
     if (!p.data) return SLIMRNN_NO_MEMORY;
-    const T *u = static_cast<const T *>(s.u);
-    p.pack([&](int64_t k, int64_t j) { return u[j * s.input_size + k]; });
+    p.pack_turned(static_cast<const T *>(s.u));
     return SLIMRNN_OK;
 }
 int pack_input(void *packed, const slimrnn_scan *s) {

@@ -1,8 +1,6 @@
 // Matrix products for few rows: the one tile that every structure is built from.
 #pragma once
-#include "simd.h"
-
-#include <algorithm>
+#include "turn.h"
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
@@ -92,6 +90,24 @@ template <class T> struct Packed {
             for (int64_t k = 0; k < depth; k++)
                 for (int64_t j = n * panel<T>; j < n * panel<T> + vectors(n) * lanes<T>; j++)
                     *to++ = j < columns ? get(k, j) : T(0);
+    }
+    // Some of its rows, as they stand in memory.
+    void pack_rows(int64_t from, int64_t rows, const T *matrix) {
+        for (int64_t k = 0; k < rows; k++)
+            for (int64_t n = 0; n < panels(); n++) {
+                const int64_t whole = vectors(n) * lanes<T>, here = std::min(columns - n * panel<T>, whole);
+                T *to = at(n, from + k);
+                memcpy(to, matrix + k * columns + n * panel<T>, sizeof(T) * here);
+                std::fill(to + here, to + whole, T(0));
+            }
+    }
+    // All of it, from its transpose.
+    void pack_turned(const T *transpose) {
+        for (int64_t n = 0; n < panels(); n++) {
+            const int64_t whole = vectors(n) * lanes<T>, here = std::min(columns - n * panel<T>, whole);
+            turn<T, false>(here, depth, transpose + n * panel<T> * depth, depth, at(n, 0), whole);
+            for (int64_t k = 0; k < depth && here < whole; k++) std::fill(at(n, k) + here, at(n, k) + whole, T(0));
+        }
     }
 };
 
@@ -187,14 +203,13 @@ void add_gradient(const T *sums, int64_t rows, int64_t columns, bool is_complex,
 // The same from the transposed sums x yᵀ, (columns, rows).
 template <class T>
 void add_transposed(const T *sums, int64_t columns, int64_t rows, bool is_complex, T *to) {
-    const int64_t step = is_complex ? 2 : 1;
-    for (int64_t i = 0; i < rows; i += step)
-        for (int64_t k = 0; k < columns; k += step, to += step) {
+    if (!is_complex) {
+        turn<T, true>(columns, rows, sums, rows, to, columns);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i += 2)
+        for (int64_t k = 0; k < columns; k += 2, to += 2) {
             const T *re = sums + k * rows + i, *im = re + rows;  // im: the imaginary part of x
-            if (!is_complex) {
-                to[0] += re[0];
-                continue;
-            }
             to[0] += re[0] + im[1];
             to[1] += re[1] - im[0];
         }

@@ -172,13 +172,10 @@ inline Exponent<float> split_exp(Vec<float> x) {
     Vec<float> t = x * 1.44269504088896341f + magic<float>;
     Vec<float> k = t - magic<float>;
     Vec<float> r = x - k * 0.693145751953125f - k * 1.428606765330187e-6f;
-    Vec<float> q = fill(1.98412698e-4f);
-    q = q * r + 1.38888889e-3f;
-    q = q * r + 8.33333333e-3f;
-    q = q * r + 4.16666667e-2f;
-    q = q * r + 1.66666667e-1f;
-    q = q * r + 0.5f;
-    return {power_of_two(t), r + r * r * q, k};
+    Vec<float> r2 = r * r;  // (e^r − 1 − r) / r² to 5e-9, summed in pairs: the sums wait for less
+    Vec<float> q = r2 * 1.394136437e-3f + (r * 8.367197464e-3f + 4.166635351e-2f);
+    q = r2 * q + (r * 1.666653853e-1f + 5.000000045e-1f);
+    return {power_of_two(t), r + r2 * q, k};
 }
 inline Exponent<double> split_exp(Vec<double> x) {
     Vec<double> t = x * 1.4426950408889634074 + magic<double>;
@@ -206,26 +203,43 @@ template <class T> constexpr T exp_limit = sizeof(T) == 4 ? T(87) : T(708);
 template <class T> inline Vec<T> magnitude(Vec<T> x) {  // without the sign bit, which is all that −0 has
     return (Vec<T>)((Int<T>)x & ~(Int<T>)-Vec<T>{});
 }
-template <class T> inline Vec<T> at_most(Vec<T> x, T limit) { return x > limit ? fill(limit) : x; }  // keeps NaN
-
-template <class T> inline Vec<T> sigmoid(Vec<T> x) {
-    Vec<T> size = magnitude<T>(x);
-    auto e = split_exp(-at_most<T>(size, exp_limit<T>));
-    Vec<T> small = size > exp_zero<T> ? Vec<T>{} : e.scale * e.p + e.scale;  // e^{-|x|}
-    Vec<T> top = x < 0 ? small : fill(T(1));
-    return top / (small + T(1));
+// x between −limit and limit. A NaN stays: the processor's minimum and maximum give their second operand then.
+template <class T> inline Vec<T> within(Vec<T> x, T limit) {
+    const Vec<T> most = fill(limit), least = fill(-limit);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4) {
+        const __m512 low = _mm512_maskz_min_ps(0xffff, (__m512)most, (__m512)x);
+        return (Vec<T>)_mm512_maskz_max_ps(0xffff, (__m512)least, low);
+    } else {
+        const __m512d low = _mm512_maskz_min_pd(0xff, (__m512d)most, (__m512d)x);
+        return (Vec<T>)_mm512_maskz_max_pd(0xff, (__m512d)least, low);
+    }
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == 4)
+        return (Vec<T>)_mm256_max_ps((__m256)least, _mm256_min_ps((__m256)most, (__m256)x));
+    else
+        return (Vec<T>)_mm256_max_pd((__m256d)least, _mm256_min_pd((__m256d)most, (__m256d)x));
+#else
+    x = x > limit ? most : x;
+    return x < -limit ? least : x;
+#endif
 }
-// −expm1(−2|x|) / (2 + expm1(−2|x|)), accurate for small x too
+
+// 1 / (1 + e^-x); e^-x is no number from `exp_limit` on, and the sigmoid no longer distinguishable from 0
+template <class T> inline Vec<T> sigmoid(Vec<T> x) {
+    auto e = split_exp(-within<T>(x, exp_limit<T>));
+    return T(1) / (e.scale * e.p + e.scale + T(1));
+}
+// expm1(2x) / (2 + expm1(2x)), accurate for small x too
 template <class T> inline Vec<T> hyperbolic_tangent(Vec<T> x) {
-    auto e = split_exp(T(-2) * at_most<T>(magnitude<T>(x), T(20)));
+    auto e = split_exp(T(2) * within<T>(x, T(20)));
     Vec<T> em1 = e.scale * e.p + (e.scale - T(1));
-    Vec<T> y = em1 / (em1 + T(2));
-    return x < 0 ? y : -y;
+    return em1 / (em1 + T(2));
 }
 // e^x, from 0 to infinity. The scale comes in two halves, since 2^k alone may be too large or too small to write.
 template <class T> inline Vec<T> exponential(Vec<T> x) {
     const T top = sizeof(T) == 4 ? T(89) : T(710);
-    x = at_most<T>(x, top);
+    x = x > top ? fill(top) : x;
     x = x < -exp_zero<T> ? fill(-exp_zero<T>) : x;
     auto e = split_exp(x);
     Vec<T> half = e.k * T(0.5) + magic<T>;

@@ -11,6 +11,11 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
+// So many steps that the tiles of the input product are filled and U is not read for every step.
+inline int64_t steps_ahead(const slimrnn_scan &s, int64_t rows) {
+    return rows < 2 * SLIMRNN_TILE_ROWS && s.input_size >= 8 ? 48 / rows : 1;
+}
+
 template <class T> class TimeLoop {
     const slimrnn_scan &s;
     const slimrnn_cell &cell;
@@ -25,6 +30,8 @@ template <class T> class TimeLoop {
     const T *start[SLIMRNN_MOST_STATES];  // the states before the first step, and
     T *end[SLIMRNN_MOST_STATES];          // where those after the last go
     T *spare, *row_sums;
+    int64_t ahead = 1;         // steps whose U x + b are taken at once, where rows are few
+    T *products, *some_input;  // of those steps, (ahead, rows, G, width), and their x where that is not in one piece
     T *slots, *now[2][SLIMRNN_MOST_STATES];  // forward, where no history is kept
     T *d_states[2][SLIMRNN_MOST_STATES], *states_before[SLIMRNN_MOST_STATES], *pairs[2];  // backward
     alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
@@ -87,13 +94,14 @@ template <class T> class TimeLoop {
             enter(step, k);
             step.slots = s.gate_history ? out(s.gate_history, t, row_slots) : slots;
             if (k + 1 < s.time) prefetch_next(time_of(k + 1));
+            if (ahead > 1 && k % ahead == 0) look_ahead(k);
             for (int i = 0; i < states; i++)
                 step.after[i] = s.lengths || !history(i) ? now[k % 2][i] : out(history(i), t, width);
             if (all_go_on(t)) {
-                begin(step.slots, in(s.x, t, row_input()), rows);
+                begin(step.slots, input_of(k), rows);
                 stepper.forward(step);
             } else {
-                forward_some(step, t);
+                forward_some(step, k);
             }
             for (int i = 0; i < states; i++) {
                 if (s.lengths) keep_ended(step.after[i], step.before[i], t, history(i));
@@ -137,6 +145,9 @@ template <class T> class TimeLoop {
   private:
     void prepare_forward(Arena<T> &memory) {
         slots = memory.take(rows * row_slots);
+        if (s.u) ahead = std::min(s.time, steps_ahead(s, rows));
+        if (ahead > 1) products = memory.take(ahead * rows * row_gates);
+        if (ahead > 1 && rows < s.batch) some_input = memory.take(ahead * rows * s.input_size);
         for (int i = 0; i < states; i++)
             for (T **part : {&now[0][i], &now[1][i]}) *part = memory.take(block);
     }
@@ -162,7 +173,26 @@ template <class T> class TimeLoop {
         step.time = s.first_step + time_of(k);
         if (s.own) step.own = static_cast<const T *>(s.own) + k % s.phases * cell.own_rows * width;
     }
-    int64_t row_input() const { return s.u ? s.input_size : row_gates; }
+    // What a step begins with: x, or U x + b where that is ready.
+    int64_t row_input() const { return s.u && ahead == 1 ? s.input_size : row_gates; }
+    const T *input_of(int64_t k) const {
+        if (ahead == 1) return in(s.x, time_of(k), row_input());
+        const int64_t last = std::min(s.time - k / ahead * ahead, ahead) - 1;
+        return products + (s.reverse ? last - k % ahead : k % ahead) * rows * row_gates;
+    }
+    // U x + b of the steps from k on, in the order of time: few rows would leave the multipliers idle, and U would be
+    // read again for every step.
+    void look_ahead(int64_t k) {
+        const int64_t steps = std::min(s.time - k, ahead), earliest = s.reverse ? time_of(k + steps - 1) : k;
+        const T *x = in(s.x, earliest, s.input_size);
+        if (rows < s.batch) {
+            for (int64_t i = 0; i < steps; i++)
+                memcpy(some_input + i * rows * s.input_size, in(s.x, earliest + i, s.input_size),
+                       sizeof(T) * rows * s.input_size);
+            x = some_input;
+        }
+        multiply_input(products, row_gates, x, steps * rows);
+    }
 
     // Memory of the next step on its way into the cache.
     template <int WRITE = 0> static void prefetch(const T *p, int64_t count) {
@@ -208,12 +238,12 @@ template <class T> class TimeLoop {
         if (map.mask) part.mask = some.gather(map.mask, width, some.mask);
         return part;
     }
-    void forward_some(Step<T> &step, int64_t t) {
+    void forward_some(Step<T> &step, int64_t k) {
         const Recurrence<T> map = narrowed(*step.map);
         Step<T> part = narrowed(step);
         part.map = &map, part.slots = some.slots;
         for (int i = 0; i < states; i++) part.after[i] = some.after[i];
-        begin(part.slots, some.gather(in(s.x, t, row_input()), row_input(), some.input), part.rows);
+        begin(part.slots, some.gather(input_of(k), row_input(), some.input), part.rows);
         if (some.count) stepper.forward(part);
         for (int i = 0; i < states; i++) some.scatter(part.after[i], width, width, step.after[i]);
         if (s.gate_history) some.scatter(part.slots, row_slots, row_slots, step.slots, rows);
@@ -246,17 +276,19 @@ template <class T> class TimeLoop {
     }
     // The gates before the recurrent product: U x + b, in the first slots of a row.
     void begin(T *slots, const T *x, int64_t rows) const {
-        if (!s.u) {
+        if (s.u && ahead == 1)
+            multiply_input(slots, row_slots, x, rows);
+        else
             copy_rows(slots, x, rows);
-            return;
-        }
+    }
+    void multiply_input(T *to, int64_t apart, const T *x, int64_t rows) const {
         const T *bias = static_cast<const T *>(s.bias);
         if (s.input_size < 8) {
-            multiply_by_rows(rows, x, s.input_size, input, slots, row_slots, bias);
+            multiply_by_rows(rows, x, s.input_size, input, to, apart, bias);
             return;
         }
-        for (int64_t r = 0; r < rows && !bias; r++) memset(slots + r * row_slots, 0, sizeof(T) * row_gates);
-        multiply(rows, x, s.input_size, input, slots, row_slots, bias);
+        for (int64_t r = 0; r < rows && !bias; r++) memset(to + r * apart, 0, sizeof(T) * row_gates);
+        multiply(rows, x, s.input_size, input, to, apart, bias);
     }
     void copy_rows(T *slots, const T *x, int64_t rows) const {
         if (row_slots == row_gates)

@@ -52,14 +52,28 @@ template <class T> struct BlockDiagonal : Term<T> {
     }
     void pack(T *at, bool backward) override {
         memory = at;
-        for (int b = 0; b < blocks; b++) {
-            for (int g = 0; g < gates && !backward; g += paired(g) ? 2 : 1)
-                forth(g, b).pack([&](int64_t k, int64_t j) {
-                    const int64_t column = paired(g) ? j % lanes<T> : j;
-                    return column < block ? matrix(g + (column < j), b)(column, k) : T(0);
-                });
-            if (backward) back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
+        for (int b = 0; b < blocks; b++)
+            for (int g = 0; g < gates; g += !backward && paired(g) ? 2 : 1)
+                if (backward)
+                    pack_back(g, b);
+                else
+                    pack_forth(g, b);
+    }
+    void pack_forth(int g, int b) const {
+        if (!is_complex && !paired(g)) {
+            forth(g, b).pack_turned(matrix(g, b).data);
+            return;
         }
+        forth(g, b).pack([&](int64_t k, int64_t j) {
+            const int64_t column = paired(g) ? j % lanes<T> : j;
+            return column < block ? matrix(g + (column < j), b)(column, k) : T(0);
+        });
+    }
+    void pack_back(int g, int b) const {
+        if (!is_complex)
+            back(b).pack_rows(g * block, block, matrix(g, b).data);
+        else if (g == 0)
+            back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
     }
     int64_t scratch_size(int64_t) const override { return 0; }
 

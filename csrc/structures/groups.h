@@ -8,22 +8,6 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-template <class T, int W> struct GroupTypes;
-#define SLIMRNN_GROUP(T, I, W)                                                                                         \
-    template <> struct GroupTypes<T, W> {                                                                              \
-        typedef T V __attribute__((vector_size(W * sizeof(T))));                                                       \
-        typedef I Order __attribute__((vector_size(W * sizeof(T))));                                                   \
-    };
-SLIMRNN_GROUP(float, int32_t, 4)
-SLIMRNN_GROUP(float, int32_t, 8)
-SLIMRNN_GROUP(double, int64_t, 2)
-SLIMRNN_GROUP(double, int64_t, 4)
-#undef SLIMRNN_GROUP
-
-// Rows of a group. Wider ones would leave the first-level cache sooner than they would save instructions.
-template <class T> constexpr int widest = std::min(32, SLIMRNN_BYTES) / int(sizeof(T));
-template <class T> constexpr int narrowest = 16 / int(sizeof(T));
-
 // A complex number for every row of a group.
 template <class T, int W> struct Point {
     typedef typename GroupTypes<T, W>::V V;
@@ -60,32 +44,6 @@ template <class T, int W> struct Dot {
         return {(sum[0][0] + sum[1][0]) - (sum[0][1] + sum[1][1]), (sum[0][2] + sum[1][2]) + (sum[0][3] + sum[1][3])};
     }
 };
-
-// The transpose of W vectors, by interleaving the first half with the second log₂ W times.
-template <class T, int W> inline void transpose(typename GroupTypes<T, W>::V (&v)[W]) {
-    typedef typename GroupTypes<T, W>::V V;
-    for (int size = 1; size < W; size *= 2) {
-        V next[W];
-        for (int i = 0; i < W / 2; i++) {
-            const V a = v[i], b = v[i + W / 2];
-#if defined(__clang__)
-            for (int j = 0; j < W; j++) {
-                next[2 * i][j] = (j % 2 ? b : a)[j / 2];
-                next[2 * i + 1][j] = (j % 2 ? b : a)[(j + W) / 2];
-            }
-#else
-            typename GroupTypes<T, W>::Order low, high;
-            for (int j = 0; j < W; j++) {
-                low[j] = j / 2 + (j % 2 ? W : 0);
-                high[j] = low[j] + W / 2;
-            }
-            next[2 * i] = __builtin_shuffle(a, b, low);
-            next[2 * i + 1] = __builtin_shuffle(a, b, high);
-#endif
-        }
-        for (int i = 0; i < W; i++) v[i] = next[i];
-    }
-}
 
 // Calls take(j, half, z) for every element j of `count` rows of n pairs; lanes without a row are zero.
 template <class T, int W, class Take>

@@ -52,6 +52,10 @@ template <class T> struct LowRank : Term<T> {
     int64_t numbers() const { return columns(width) * rank; }
     void pack(T *memory, bool backward) override {
         lay_out(memory);
+        if (!is_complex) {
+            pack_real(backward);
+            return;
+        }
         for (int g = 0; g < gates; g++) {
             const Matrix<T> l = left_of(g);
             if (backward)
@@ -62,6 +66,15 @@ template <class T> struct LowRank : Term<T> {
         for (int g = 0; g < (tied ? 1 : gates); g += together(g))
             down[g].pack([&](int64_t k, int64_t j) { return right_of(g + int(j / rank))(j % rank, k); });
         if (backward) down_back.pack([&](int64_t k, int64_t j) { return right_of(int(k / rank))(k % rank, j); });
+    }
+    void pack_real(bool backward) {
+        for (int g = 0; g < gates; g++)
+            if (backward)
+                up_back[g].pack_rows(0, width, left_of(g).data);
+            else
+                up[g].pack_turned(left_of(g).data);
+        for (int g = 0; g < (tied ? 1 : gates); g += together(g)) down[g].pack_turned(right_of(g).data);
+        if (backward) down_back.pack_rows(0, down_back.depth, right);
     }
     int64_t scratch_size(int64_t rows) const override { return round_up(rows * 2 * rank, lanes<T>) + panel<T>; }
     T *low_numbers(Arena<T> &scratch, int64_t rows) const { return scratch.take(rows * 2 * rank + panel<T>); }
