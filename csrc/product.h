@@ -21,33 +21,36 @@ template <class T> struct Sum {
 };
 
 // y[r][0 … columns) += Σ_k x(r, k) p[k·stride + …], where x(r, k) = x[r·ldx + k], or, TURNED, x[k·ldx + r]. Every row and
-// column sums over k in the same order, whatever the tile, so that results do not depend on how rows are shared out.
+// column sums over k in the same order, whatever the tile, so that results do not depend on how rows are shared out. A
+// function of its own with its loops unrolled: else the compiler may keep the sums in memory.
 template <class T, int ROWS, int VECTORS, bool TURNED>
-inline void tile(const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y, int64_t ldy, int64_t columns) {
+__attribute__((noinline)) void tile(const Sum<T> &over, const T *x, int64_t ldx, const T *p, T *y, int64_t ldy,
+                                    int64_t columns) {
     constexpr int L = lanes<T>;
     const auto [depth, stride, parts, apart, gap, advance, start] = over;
-    Vec<T> sum[ROWS][VECTORS];
-    for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < VECTORS; v++) sum[r][v] = Vec<T>{};
+    Vec<T> sum[ROWS][VECTORS] = {};
     for (int64_t part = 0; part < parts; part++, x += apart, p += depth * stride)
         for (int64_t k = 0; k < depth; k++) {
             Vec<T> w[VECTORS];
             for (int v = 0; v < VECTORS; v++) w[v] = load(p + k * stride + v * L);
+#pragma GCC unroll 16
             for (int r = 0; r < ROWS; r++) {
                 const T a = TURNED ? x[k * ldx + r] : x[r * ldx + k];
                 for (int v = 0; v < VECTORS; v++) sum[r][v] += w[v] * a;
             }
         }
-    for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < VECTORS; v++) {
-            const int64_t left = columns - v * advance;
-            T *to = y + r * ldy + v * gap;
-            const T *from = start ? start + v * gap : to;
-            if (left >= L)
-                store(to, load(from) + sum[r][v]);
-            else if (left > 0)
-                Tail{int(left)}.put(to, Tail{int(left)}.get(from) + sum[r][v]);
-        }
+    const int last = int(std::min<int64_t>(L, columns - (VECTORS - 1) * advance));  // columns of the last vector
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; r++, y += ldy) {
+        const T *from = start ? start : y;
+        for (int v = 0; v + 1 < VECTORS; v++) store(y + v * gap, load(from + v * gap) + sum[r][v]);
+        T *to = y + (VECTORS - 1) * gap;
+        from += (VECTORS - 1) * gap;
+        if (last == L)
+            store(to, load(from) + sum[r][VECTORS - 1]);
+        else
+            Tail{last}.put(to, Tail{last}.get(from) + sum[r][VECTORS - 1]);
+    }
 }
 
 template <class T, int ROWS, bool TURNED>

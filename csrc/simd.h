@@ -198,21 +198,22 @@ inline Exponent<double> split_exp(Vec<double> x) {
 }
 
 template <class T> constexpr T exp_zero = sizeof(T) == 4 ? T(104) : T(746);  // e^-x is 0 from here
-template <class T> constexpr T exp_limit = sizeof(T) == 4 ? T(87) : T(708);
+template <class T> constexpr T exp_limit = sizeof(T) == 4 ? T(87) : T(708);  // of a 2^-k that can be written, ...
+template <class T> constexpr T exp_top = sizeof(T) == 4 ? T(88.8) : T(710);  // ... and of the first 2^k that cannot
 
 template <class T> inline Vec<T> magnitude(Vec<T> x) {  // without the sign bit, which is all that −0 has
     return (Vec<T>)((Int<T>)x & ~(Int<T>)-Vec<T>{});
 }
-// x between −limit and limit. A NaN stays: the processor's minimum and maximum give their second operand then.
-template <class T> inline Vec<T> within(Vec<T> x, T limit) {
-    const Vec<T> most = fill(limit), least = fill(-limit);
+// x between two limits. A NaN stays: the processor's minimum and maximum give their second operand then.
+template <class T> inline Vec<T> within(T low, Vec<T> x, T high) {
+    const Vec<T> least = fill(low), most = fill(high);
 #if defined(__AVX512F__)
     if constexpr (sizeof(T) == 4) {
-        const __m512 low = _mm512_maskz_min_ps(0xffff, (__m512)most, (__m512)x);
-        return (Vec<T>)_mm512_maskz_max_ps(0xffff, (__m512)least, low);
+        const __m512 below = _mm512_maskz_min_ps(0xffff, (__m512)most, (__m512)x);
+        return (Vec<T>)_mm512_maskz_max_ps(0xffff, (__m512)least, below);
     } else {
-        const __m512d low = _mm512_maskz_min_pd(0xff, (__m512d)most, (__m512d)x);
-        return (Vec<T>)_mm512_maskz_max_pd(0xff, (__m512d)least, low);
+        const __m512d below = _mm512_maskz_min_pd(0xff, (__m512d)most, (__m512d)x);
+        return (Vec<T>)_mm512_maskz_max_pd(0xff, (__m512d)least, below);
     }
 #elif defined(__AVX2__)
     if constexpr (sizeof(T) == 4)
@@ -220,19 +221,19 @@ template <class T> inline Vec<T> within(Vec<T> x, T limit) {
     else
         return (Vec<T>)_mm256_max_pd((__m256d)least, _mm256_min_pd((__m256d)most, (__m256d)x));
 #else
-    x = x > limit ? most : x;
-    return x < -limit ? least : x;
+    x = x > high ? most : x;
+    return x < low ? least : x;
 #endif
 }
 
-// 1 / (1 + e^-x); e^-x is no number from `exp_limit` on, and the sigmoid no longer distinguishable from 0
+// 1 / (1 + e^-x). At the lower limit 2^k is written as infinity, and the sigmoid is 0.
 template <class T> inline Vec<T> sigmoid(Vec<T> x) {
-    auto e = split_exp(-within<T>(x, exp_limit<T>));
-    return T(1) / (e.scale * e.p + e.scale + T(1));
+    auto e = split_exp(-within<T>(-exp_top<T>, x, exp_limit<T>));
+    return T(1) / ((e.p + T(1)) * e.scale + T(1));
 }
 // expm1(2x) / (2 + expm1(2x)), accurate for small x too
 template <class T> inline Vec<T> hyperbolic_tangent(Vec<T> x) {
-    auto e = split_exp(T(2) * within<T>(x, T(20)));
+    auto e = split_exp(T(2) * within<T>(T(-20), x, T(20)));
     Vec<T> em1 = e.scale * e.p + (e.scale - T(1));
     return em1 / (em1 + T(2));
 }
