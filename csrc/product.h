@@ -20,6 +20,11 @@ template <class T> struct Sum {
     const T *start = nullptr;    // y starts here instead of at what it holds
 };
 
+// Out of the way of the tiles, which are whole but for the last.
+template <class T> __attribute__((noinline)) void add_some(T *to, const T *from, Vec<T> sum, int count) {
+    Tail{count}.put(to, Tail{count}.get(from) + sum);
+}
+
 // y[r][0 … columns) += Σ_k x(r, k) p[k·stride + …], where x(r, k) = x[r·ldx + k], or, TURNED, x[k·ldx + r]. Every row and
 // column sums over k in the same order, whatever the tile, so that results do not depend on how rows are shared out. A
 // function of its own with its loops unrolled: else the compiler may keep the sums in memory.
@@ -39,17 +44,17 @@ __attribute__((noinline)) void tile(const Sum<T> &over, const T *x, int64_t ldx,
                 for (int v = 0; v < VECTORS; v++) sum[r][v] += w[v] * a;
             }
         }
-    const int last = int(std::min<int64_t>(L, columns - (VECTORS - 1) * advance));  // columns of the last vector
+    const bool whole = columns - (VECTORS - 1) * advance >= L;
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; r++, y += ldy) {
         const T *from = start ? start : y;
-        for (int v = 0; v + 1 < VECTORS; v++) store(y + v * gap, load(from + v * gap) + sum[r][v]);
-        T *to = y + (VECTORS - 1) * gap;
-        from += (VECTORS - 1) * gap;
-        if (last == L)
-            store(to, load(from) + sum[r][VECTORS - 1]);
-        else
-            Tail{last}.put(to, Tail{last}.get(from) + sum[r][VECTORS - 1]);
+        for (int v = 0; v < VECTORS; v++) {
+            const int64_t at = v * gap, left = columns - v * advance;
+            if (whole)
+                store(y + at, load(from + at) + sum[r][v]);
+            else if (left > 0)
+                add_some(y + at, from + at, sum[r][v], int(std::min<int64_t>(left, L)));
+        }
     }
 }
 
@@ -169,10 +174,9 @@ void multiply_by_rows(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w,
 template <class T>
 void correlate(int64_t rows, int64_t p, int64_t q, const T *a, int64_t lda, const T *b, int64_t ldb, T *sums,
                int64_t lds) {
-    const int vectors = q <= lanes<T> ? 1 : 2;
     const Sum<T> over{rows, ldb};
-    for (int64_t j = 0; j < q; j += vectors * lanes<T>)
-        tiles<T, true>(p, vectors, over, a, lda, b + j, sums + j, lds, q - j);
+    for (int64_t j = 0; j < q; j += panel<T>)
+        tiles<T, true>(p, q - j > lanes<T> ? 2 : 1, over, a, lda, b + j, sums + j, lds, q - j);
 }
 
 // A complex matrix acting on (re, im) pairs is a real one of twice the size; its transpose is the adjoint's.
