@@ -176,6 +176,8 @@ STEPS = [
     Row(GRU_SLIM, "nn.GRUCell", STREAM, (3, 3)),
     Row("LSTM dense", "nn.LSTMCell", STREAM, (3, 3)),
     Row(LSTM_BLOCKS, "nn.LSTMCell", STREAM, (3, 3)),
+    *(Row("GRU dense", "nn.GRUCell", Shape(n, 1, 1, 8)) for n in (16, 32)),
+    *(Row("LSTM dense", "nn.LSTMCell", Shape(n, 1, 1, 8)) for n in (16, 32)),
 ]
 
 MEMORY_BAR = 0.5  # of the rival's

@@ -58,6 +58,27 @@ def table(options: Options) -> Iterator[Table]:
         yield Table(title, records, notes, {"threads": threads, "matmul peak GFLOP/s": peak})
 
 
+def everyday(options: Options) -> Iterator[Table]:
+    """Ragged batches, one sequence, small nets, both directions, equal parameters."""
+    from everyday import CASES, measure
+
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        records = []
+        for case in (case for case in CASES if options.wants(case.name, case.rival_name, case.shape)):
+            both, forward = measure(case, options)
+            ratios = both["rival"] / both["ours"], forward["rival"] / forward["ours"]
+            bars = (case.bars[threads - 1] if threads <= 2 else None) or (None, None)
+            record: Record = {"layer": case.name, "n/B/T/m": str(case.shape), "rival": case.rival_name}
+            record |= {"rival ms": 1e3 * both["rival"], "ours ms": 1e3 * both["ours"]}
+            for name, ratio, bar in zip(("ratio", "forward"), ratios, bars, strict=True):
+                met = None if bar is None else _met(ratio >= bar, options)
+                record |= {name: ratio, f"{name}: bar": bar and round(bar, 2), f"{name}: met": met}
+            records.append(record)
+        title = f"everyday shapes, forward + backward, and forward alone; {_threads(threads)}"
+        yield Table(title, records, facts={"threads": threads})
+
+
 def connections(options: Options) -> Iterator[Table]:
     """Leaks, delays, skips, deep transitions, output recurrence and context switching."""
     for threads in options.threads:
@@ -298,6 +319,7 @@ def _threads(count: int) -> str:
 
 SECTIONS = {
     "table": table,
+    "everyday": everyday,
     "connections": connections,
     "cells": cells,
     "step": step,
