@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,13 +15,14 @@ from itertools import islice
 from unittest.mock import patch
 
 import torch
+from timing import Options, tell
 
+from slimrnn.errors import DataError
 from slimrnn.ops import calls
 from slimrnn.papers.registry import find_row
 from slimrnn.training.batches import Batches, on_device
 from slimrnn.training.launch import ALONE
-from slimrnn.training.learner import Learner
-from slimrnn.training.nets import net_to_train
+from slimrnn.training.learner import Learner, net_to_train
 
 ROWS = (
     "adding-750-kru",
@@ -50,7 +50,7 @@ class Updates:
         net.train()
         self.learner = Learner(config, net, print)
         self.batches, self.place = iter(Batches.of_run(config, ALONE)), torch.device("cpu")
-        self.seconds: Counter[str] = Counter()
+        self.seconds = dict.fromkeys(PARTS, 0.0)
 
     def run(self, count: int) -> None:
         with self._kernel():
@@ -58,7 +58,7 @@ class Updates:
                 self._update()
 
     def begin(self) -> None:
-        self.seconds.clear()
+        self.seconds = dict.fromkeys(PARTS, 0.0)
 
     def _update(self) -> None:
         learner = self.learner
@@ -124,6 +124,38 @@ def processes_at_once(row: str, count: int, threads: int, seconds: float) -> flo
     command = [sys.executable, __file__, row, str(threads), str(seconds)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
     return sum(float(process.communicate()[0]) for process in started)
+
+
+def tables(options: Options) -> Iterator[tuple[str, list[dict[str, object]], list[str]]]:
+    """Titles, records and notes of the section."""
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        title, notes = f"parts of an update, {threads} thread{'s' if threads > 1 else ''}", list[str]()
+        yield title, list(_parts(options, notes)), notes
+    yield "updates per second, of both runs together where there are two", list(_at_once(options)), []
+
+
+def _parts(options: Options, notes: list[str]) -> Iterator[dict[str, object]]:
+    for row in filter(options.wants, ROWS):
+        tell(f"updates: {row}")
+        try:
+            parts = parts_of_an_update(row, 1 if options.quick else 8)
+        except DataError as error:
+            notes.append(f"{row} is left out: {error}")
+            continue
+        total = sum(parts.values())
+        yield {"row": row, "ms": 1e3 * total} | {f"{name} %": 100 * part / total for name, part in parts.items()}
+    tell()
+
+
+def _at_once(options: Options) -> Iterator[dict[str, object]]:
+    seconds = 0.2 if options.quick else 4.0
+    for row in filter(options.wants, AT_ONCE):
+        tell(f"updates, two runs at once: {row}")
+        one, two, both = (processes_at_once(row, *how, seconds) for how in ((1, 1), (1, 2), (2, 1)))
+        rates: dict[str, object] = {"one thread": one, "two threads": two, "two runs of one thread": both}
+        yield {"row": row} | rates | {"two runs / two threads": both / two}
+    tell()
 
 
 if __name__ == "__main__":
