@@ -262,6 +262,13 @@ def engine(options: Options) -> Iterator[Table]:
     yield Table(title, records, facts={"threads": threads})
 
 
+def updates(options: Options) -> Iterator[Table]:
+    """Where the time of an update goes, by tasks of the papers; two runs at once beside one with two threads."""
+    from updates import tables
+
+    yield from (Table(title, records, notes) for title, records, notes in tables(options))
+
+
 def decoding(options: Options) -> Iterator[Table]:
     """Symbols per second of a decoder that reads what it wrote."""
     from decoding import BATCHES, CORES, STEPS, UNITS, WAYS, contestants, decoding_pass
@@ -327,6 +334,7 @@ SECTIONS = {
     "scaling": scaling,
     "crossover": crossover,
     "engine": engine,
+    "updates": updates,
     "loading": loading,
     "decoding": decoding,
 }

@@ -99,19 +99,27 @@ bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
            s->d_state;
 }
 
+// Two for each thread, so that one which has to share its core with another process does less than the others; but one
+// where a slice would have so few rows that the weights are read more often than they are used.
+constexpr int64_t few_rows = 4;
+int slices_of(const slimrnn_scan *s) {
+    const int64_t threads = std::max<int64_t>(1, std::min<int64_t>(s->threads, s->batch));
+    return int(threads > 1 && s->batch >= 2 * threads * few_rows ? 2 * threads : threads);
+}
+
 int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     if (s->u)
         if (int status = k->pack_input(packed, s)) return status;
-    return share(s->batch, s->threads,
+    return share(s->batch, slices_of(s), s->threads,
                  [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows, nullptr); });
 }
 int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     const size_t size = size_t(k->sums_size(s, packed)) * (s->dtype == SLIMRNN_F64 ? 8 : 4);
-    const int threads = int(std::max<int64_t>(1, std::min<int64_t>(s->threads, s->batch)));
-    std::vector<std::vector<char>> sums(static_cast<size_t>(threads));
-    const int status = share(s->batch, threads, [&](int thread, int64_t first, int64_t rows) {
-        sums[size_t(thread)].assign(size + 64, 0);
-        return k->backward(s, packed, first, rows, sums[size_t(thread)].data());
+    const int slices = slices_of(s);
+    std::vector<std::vector<char>> sums(static_cast<size_t>(slices));
+    const int status = share(s->batch, slices, s->threads, [&](int slice, int64_t first, int64_t rows) {
+        sums[size_t(slice)].assign(size + 64, 0);
+        return k->backward(s, packed, first, rows, sums[size_t(slice)].data());
     });
     if (!status)
         for (auto &part : sums) k->deliver(s, packed, part.data());  // in order: the same result every time

@@ -18,7 +18,7 @@ namespace {
 
 struct Slices {
     const int64_t total;
-    const int count;
+    const int count, threads;
     const std::function<int(int, int64_t, int64_t)> &work;
     std::vector<int> status;
     std::atomic<int> next{0};
@@ -49,7 +49,7 @@ const pid_t loaded_in = getpid();
 bool run_on_team(Slices &slices) {
     static const Parallel parallel = find_parallel();
     if (!parallel || getpid() != loaded_in) return false;
-    parallel(Slices::run, &slices, unsigned(slices.count), 0);
+    parallel(Slices::run, &slices, unsigned(slices.threads), 0);
     return true;
 }
 #else
@@ -59,7 +59,7 @@ bool run_on_team(Slices &) { return false; }
 void run_on_own_threads(Slices &slices) {
     std::vector<std::thread> others;
     try {
-        for (int k = 1; k < slices.count; k++) others.emplace_back(Slices::run, &slices);
+        for (int k = 1; k < slices.threads; k++) others.emplace_back(Slices::run, &slices);
     } catch (const std::system_error &) {
         // no more threads to be had: the others do the rest
     }
@@ -69,11 +69,10 @@ void run_on_own_threads(Slices &slices) {
 
 }  // namespace
 
-int share(int64_t total, int threads, const std::function<int(int, int64_t, int64_t)> &work) {
-    const int count = int(std::max<int64_t>(1, std::min<int64_t>(threads, total)));
-    Slices slices{total, count, work, std::vector<int>(size_t(count), SLIMRNN_OK)};
-    if (count == 1)
-        slices.do_one(0);
+int share(int64_t total, int count, int threads, const std::function<int(int, int64_t, int64_t)> &work) {
+    Slices slices{total, count, std::min(count, threads), work, std::vector<int>(size_t(count), SLIMRNN_OK)};
+    if (slices.threads <= 1)
+        slices.do_what_is_left();
     else if (!run_on_team(slices))
         run_on_own_threads(slices);
     for (int s : slices.status)

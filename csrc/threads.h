@@ -5,7 +5,8 @@
 
 namespace slimrnn {
 
-// Runs work(slice, first, count) on slices of 0 … total-1, one per thread; the first failure is the result.
-int share(int64_t total, int threads, const std::function<int(int, int64_t, int64_t)> &work);
+// Runs work(slice, first, count) on `count` slices of 0 … total-1, of which each thread takes the next one when it is
+// done with one; the first failure is the result.
+int share(int64_t total, int count, int threads, const std::function<int(int, int64_t, int64_t)> &work);
 
 }  // namespace slimrnn

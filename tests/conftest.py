@@ -1,6 +1,10 @@
-"""Fixed seeds, so that a failure comes back."""
+"""Fixed seeds, so that a failure comes back; one thread, since the matrices here are tiny."""
 
 from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it when it is imported, and so do processes of tests
 
 import pytest
 import torch
@@ -10,7 +14,7 @@ from slimrnn.ops import calls
 
 settings.register_profile("slimrnn", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("slimrnn")
-torch.set_num_threads(1)  # the matrices here are tiny
+torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

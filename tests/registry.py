@@ -176,6 +176,10 @@ PAIRS = [
 # pair. GRU "before" asks for its products in two ranges of gates, of which the second sees another vector.
 FEW_PAIRS = [(c, s) for c, s in PAIRS if s == "low-rank+diagonal" or c in ("gru-before", "modrelu")]
 
+# All that torch's tracers and compilers see of a cell is one operator and its operands: one state or several, own
+# parameters or none, real or complex, several transitions in a step, generated C++ or bytecode.
+FEW_CELLS = ("tanh", "modrelu", "lstm-peephole", "gru-after", "modrelu-leaky-deep", "lem", "slstm", "layer-norm-gru")
+
 needs_library = pytest.mark.skipif(native_library() is None, reason="slimrnn was installed without its native library")
 BACKENDS = ["reference", pytest.param("native", marks=needs_library)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from cli_runs import complaint
 import slimrnn
 from slimrnn.cli import main
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SCRIPT = "import sys, pathlib; pathlib.Path('said').write_text(' '.join(sys.argv[1:])); sys.exit(7)"
 
 
@@ -31,6 +34,7 @@ def test_installed_package_says_that_it_has_no_benchmarks(
     assert "not part of the installed package" in complaint(capsys, "bench", "--quick")
 
 
+# Of each only what the script makes of its arguments; that these get there and its exit code back is tested above.
 REFUSED = {
     ("--x",): "expected options of slimrnn bench, got --x",
     ("--quik",): "expected options of slimrnn bench, got --quik; did you mean '--quick'?",
@@ -41,9 +45,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("arguments", REFUSED)
-def test_errors_are_one_line(arguments: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *arguments]) == 2
-    said = capfd.readouterr()
+def test_errors_are_one_line(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setattr(sys, "argv", ["run.py", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        importlib.import_module("run").parse()
+    assert stopped.value.code == 2
+    said = capsys.readouterr()
     assert (said.out, said.err) == ("", f"slimrnn: {REFUSED[arguments]}\n")
 
 

@@ -57,7 +57,7 @@ def test_killed_and_resumed_it_is_as_if_it_had_not_been(directory: Path, capsys:
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert Run("killed").result is None
-    assert command("resume", "killed").wait() == 0
+    assert main(["resume", "killed"]) == 0
     assert main(["train", "--task", NAME, *options, "--out=whole"]) == 0
     killed, whole = Run("killed"), Run("whole")
     assert killed.result is not None

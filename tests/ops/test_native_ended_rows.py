@@ -22,7 +22,7 @@ LENGTHS = torch.tensor([2, 5, 0, 1, 4, 0, 3])
 CASES = [(c, s) for c, s in FEW_PAIRS if c != "modrelu" or s in ("dense", "low-rank+diagonal")]
 pairs = pytest.mark.parametrize(("cell", "structure"), CASES)
 directions = pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
-FILLS = (math.nan, math.inf, 1e300)
+FILLS = (math.nan, 1e300)  # of which the second outlives a comparison and a saturated function
 
 
 def padded(t: Tensor, value: float, steps: int = 1) -> Tensor:
@@ -41,7 +41,8 @@ def test_padding_reaches_nothing(cell: str, structure: str, backend: str, revers
         clean = differentiate(layer, padded(x, 0.0), state, LENGTHS, reverse)
         for value in FILLS:
             compare(differentiate(layer, padded(x, value), state, LENGTHS, reverse), clean, 0.0)
-        compare(clean, differentiate(on("reference", layer), padded(x, 0.0), state, LENGTHS, reverse), 1e-10)
+        if backend == "native":
+            compare(clean, differentiate(on("reference", layer), padded(x, 0.0), state, LENGTHS, reverse), 1e-10)
 
 
 def core(layer: RecurrentLayer, x: Tensor, state: tuple[Tensor, ...], reverse: bool) -> Results:

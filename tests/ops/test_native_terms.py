@@ -100,7 +100,7 @@ def test_every_range_of_gates(name: str, pairs: bool, isa: str) -> None:
     spans = [range(first, last) for first in range(gates) for last in range(first + 1, gates + 1)]
     with instruction_set(isa):
         for number, span in enumerate(spans):
-            for rows in {1, 2 + number % 8, 9}:
+            for rows in {1, 9} if len(span) == gates else {1 + number % 9}:
                 for dtype in DTYPES:
                     check_range(built, span, rows, dtype)
 

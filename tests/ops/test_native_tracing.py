@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from registry import CELLS, needs_library, numbers, randomise_
+from registry import CELLS, FEW_CELLS, needs_library, numbers, randomise_
 from slimrnn import GRU, LowRank
 from slimrnn.layers import ReadOut, RecurrentStack
 
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning"),  # our checks of shapes are python
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-cells = pytest.mark.parametrize("cell", CELLS)
+few_cells = pytest.mark.parametrize("cell", FEW_CELLS)
 grad_modes = pytest.mark.parametrize("grad", [False, True], ids=["no-grad", "grad"])
 
 
@@ -39,7 +39,7 @@ def build(cell: str) -> RecurrentStack:
 
 
 @grad_modes
-@cells
+@few_cells
 def test_traced_layer_is_the_layer(cell: str, grad: bool) -> None:
     stack = build(cell)
     with torch.set_grad_enabled(grad):
@@ -49,7 +49,7 @@ def test_traced_layer_is_the_layer(cell: str, grad: bool) -> None:
             torch.testing.assert_close(traced(x), stack(x), rtol=1e-12, atol=1e-12)
 
 
-@cells
+@few_cells
 def test_traced_layer_is_saved_and_differentiated(cell: str) -> None:
     stack, file = build(cell), io.BytesIO()
     with torch.no_grad():
@@ -64,7 +64,7 @@ def test_traced_layer_is_saved_and_differentiated(cell: str) -> None:
 
 
 @grad_modes
-@cells
+@few_cells
 def test_traced_step_is_the_step(cell: str, grad: bool) -> None:
     stack = build(cell)
     x = numbers(2, 2, 3)
@@ -76,7 +76,7 @@ def test_traced_step_is_the_step(cell: str, grad: bool) -> None:
 
 
 @grad_modes
-@cells
+@few_cells
 def test_make_fx_records_the_operator(cell: str, grad: bool) -> None:
     stack = build(cell)
     with torch.set_grad_enabled(grad):

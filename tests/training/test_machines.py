@@ -1,4 +1,4 @@
-"""Two machines of two processes each, which here are on one and talk over its loopback address."""
+"""Two machines of one or two processes each, which here are on one and talk over its loopback address."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from slimrnn.training.launch import free_port
 ENDS_WITHIN = 300  # seconds; when all is well it takes some ten
 
 
-def _on_two_nodes(arguments: Sequence[str], second: str) -> list[subprocess.CompletedProcess[str]]:
+def _on_two_nodes(arguments: Sequence[str], second: str, processes: int) -> list[subprocess.CompletedProcess[str]]:
     """What came of torchrun on each; `second` is the name of the second node."""
     port = free_port()
     nodes = []
     for number, name in enumerate(("first", second)):
         rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test"]
         rendezvous += ["--rdzv-conf", f"is_host={1 - number}", "--local-addr", "127.0.0.1"]
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2"]
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2"]
+        torchrun += ["--nproc-per-node", str(processes)]
         environment = os.environ | {"NODE": name, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = str(Path(process_cases.__file__).parent)  # where the run finds its task again
         pipe = subprocess.PIPE
@@ -42,14 +43,14 @@ def _on_two_nodes(arguments: Sequence[str], second: str) -> list[subprocess.Comp
 
 
 def test_two_nodes_give_the_curve_of_one_process_even_if_one_is_lost_on_the_way(tmp_path: Path) -> None:
-    first, lost = _on_two_nodes([process_cases.__file__, str(tmp_path / "run")], "lost")
+    first, lost = _on_two_nodes([process_cases.__file__, str(tmp_path / "run")], "lost", 1)
     assert lost.returncode == -signal.SIGKILL
     assert first.returncode == 1
-    assert "slimrnn: lost contact with one of the 3 other processes" in first.stderr
+    assert "slimrnn: lost contact with the other process" in first.stderr
     assert f"to continue once that is fixed: slimrnn resume {tmp_path / 'run'}" in first.stderr
     assert Run(tmp_path / "run").curve["update"] == [0, 5, 10, 15]
 
-    for node in _on_two_nodes(["-m", "slimrnn", "resume", str(tmp_path / "run")], "second"):
+    for node in _on_two_nodes(["-m", "slimrnn", "resume", str(tmp_path / "run")], "second", 2):
         assert node.returncode == 0, node.stderr
     run, one = Run(tmp_path / "run"), train(process_cases.config_of(tmp_path / "one"), quiet=True)
     assert (run.status, run.record["resumed"]) == ("finished", [10])

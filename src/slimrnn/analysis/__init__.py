@@ -5,7 +5,7 @@ look at a layer on data, `time_series` at any series; `doctor` asks them all and
 equations to learn from."""
 
 from slimrnn.analysis.doctor.diagnosis import Diagnosis, diagnose
-from slimrnn.analysis.doctor.figures import save_figures
+from slimrnn.analysis.doctor.figures import layer_figures, save_figures
 from slimrnn.analysis.doctor.finding import Finding
 from slimrnn.analysis.doctor.html_report import html_report, write_report
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
@@ -80,6 +80,7 @@ __all__ = [
     "input_reach",
     "layer_bptt",
     "layer_costs",
+    "layer_figures",
     "layer_inputs",
     "linear_capacity",
     "local_whittle",

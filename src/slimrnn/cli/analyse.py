@@ -71,7 +71,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[Config], options: Options) -> None:
-    from slimrnn.analysis import html_report, save_figures
+    from slimrnn.analysis import html_report, layer_figures, save_figures
     from slimrnn.training.config import plain
     from slimrnn.training.plots import describe_model, describe_task
     from slimrnn.training.run_files import write_whole, writing
@@ -81,16 +81,18 @@ def _write(found: Sequence[Diagnosis], names: Sequence[str], configs: Sequence[C
         f"{describe_model(plain(one.model))}; {describe_task(plain(one.task))}; {_read(one, options)}"
         for one in configs
     ]
+    figures = layer_figures(found[0], other, names)
     report = html_report(
         found[0],
         other,
         names=names,
         title=f"What {' and '.join(names)} remember{'' if options.compare else 's'}",
         subtitle=" / ".join(subtitles),
+        figures=figures,
     )
     with writing(options.out):
         write_whole(options.out / "report.html", report.encode())
-        save_figures(found[0], options.out, other, names)
+        save_figures(found[0], options.out, other, names, figures=figures)
 
 
 def _diagnosed(path: Path, config: Config, options: Options) -> Diagnosis:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
-
-import torch
 
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.library import limits
@@ -50,7 +48,7 @@ def usable(steps: Sequence[Traced | str]) -> list[Traced] | None:
     return found if len(found) == len(steps) and len({step.native.text for step in found}) == 1 else None
 
 
-def _steps_of(number: int) -> list[Traced] | None:
+def steps_of(number: int) -> list[Traced] | None:
     """What the native core runs for each transition of a layer; None where it cannot, which is told once."""
     layer = _layers[number]
     steps = found_steps(layer)
@@ -61,4 +59,5 @@ def _steps_of(number: int) -> list[Traced] | None:
     return usable(steps)
 
 
-steps_of: Callable[[int], list[Traced] | None] = torch.compiler.assume_constant_result(_steps_of)
+# What torch.compiler.assume_constant_result does; that would import torch._dynamo, as long as all the rest of slimrnn.
+steps_of.__dict__["_dynamo_marked_constant"] = True

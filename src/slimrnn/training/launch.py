@@ -81,9 +81,8 @@ def telling_of_lost_processes(place: Place) -> Iterator[None]:
         if not isinstance(error, torch.distributed.DistError) and "gloo" not in str(error):  # which has no class for it
             raise
         reason = re.sub(r"^\[[^]]*\] ", "", str(error)).split(". ")[0]
-        raise LostProcess(
-            f"lost contact with one of the {place.world - 1} other processes, which may say why: {reason}"
-        ) from None
+        lost = "the other process" if place.world == 2 else f"one of the {place.world - 1} other processes"
+        raise LostProcess(f"lost contact with {lost}, which may say why: {reason}") from None
 
 
 def from_first(value: Any, place: Place) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 import slimrnn
 from slimrnn import GRU, LSTM, RNN, FullUnitary, Kronecker
 from slimrnn.analysis import Diagnosis, diagnose
+from slimrnn.analysis.doctor._threads import _openblas, one_thread
 
 STEPS = 48
 
@@ -249,6 +250,16 @@ def test_runs_on_one_thread_and_leaves_the_number_of_threads_alone() -> None:
     with pytest.raises(RuntimeError, match="it breaks"):
         diagnose(model, batch(20))
     assert torch.get_num_threads() == 2
+
+
+def test_numpy_uses_one_thread_meanwhile_and_then_as_many_as_before() -> None:
+    for count, use in _openblas():
+        before = count()
+        use(2)
+        with one_thread():
+            assert count() == 1
+        assert count() == 2
+        use(before)
 
 
 def test_a_net_that_was_hardly_trained_is_told_so_and_not_that_it_forgets() -> None:

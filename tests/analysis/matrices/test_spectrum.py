@@ -109,7 +109,7 @@ ITERATED: dict[str, tuple[Structure, bool]] = {
 @pytest.mark.parametrize("name", ITERATED)
 def test_iterations_find_the_ends_of_the_spectrum(name: str) -> None:
     structure, complex = ITERATED[name]
-    map = a_map(structure, 400, complex)
+    map = a_map(structure, 200, complex)
     found, matrix = spectrum(map, 1, exact_up_to=100), written_out(map, 1)
     singular = np.linalg.svd(matrix, compute_uv=False)
     moduli = np.sort(np.abs(np.linalg.eigvals(matrix)))[::-1]
@@ -119,7 +119,7 @@ def test_iterations_find_the_ends_of_the_spectrum(name: str) -> None:
     assert found.spectral_radius == pytest.approx(moduli[0], rel=1e-6)
     np.testing.assert_allclose(np.abs(found.eigenvalues), moduli[: len(found.eigenvalues)], rtol=1e-4)
     assert found.radius_residual < 1e-5
-    defect = matrix.conj().T @ matrix - np.eye(400)
+    defect = matrix.conj().T @ matrix - np.eye(200)
     assert found.unitarity_drift == pytest.approx(np.linalg.norm(defect, 2))
     assert found.unitarity_drift_frobenius == pytest.approx(np.linalg.norm(defect))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,9 +18,15 @@ class CaptionedFigure:
     title: str
     caption: str
     figure: Figure
+    _drawn: dict[str, bytes] = field(default_factory=dict, repr=False)  # by kind
 
     def rendered(self, kind: str) -> bytes:
         """As "png" or "svg"; the same figure gives the same bytes."""
+        if kind not in self._drawn:
+            self._drawn[kind] = self._render(kind)
+        return self._drawn[kind]
+
+    def _render(self, kind: str) -> bytes:
         import matplotlib as mpl
 
         drawn = io.BytesIO()

@@ -28,12 +28,17 @@ def layer_figures(
 
 
 def save_figures(
-    diagnosis: Diagnosis, directory: Path | str, compare: Diagnosis | None = None, names: Sequence[str] = ("A", "B")
+    diagnosis: Diagnosis,
+    directory: Path | str,
+    compare: Diagnosis | None = None,
+    names: Sequence[str] = ("A", "B"),
+    *,
+    figures: Sequence[Sequence[CaptionedFigure]] | None = None,
 ) -> list[Path]:
-    """All figures as PNG and SVG files."""
+    """All figures as PNG and SVG files; `figures` are those of `layer_figures`, where they have been drawn already."""
     directory, written = Path(directory), []
     directory.mkdir(parents=True, exist_ok=True)
-    for group in layer_figures(diagnosis, compare, names):
+    for group in layer_figures(diagnosis, compare, names) if figures is None else figures:
         for captioned in group:
             for kind in ("png", "svg"):
                 path = directory / f"{captioned.name}.{kind}"

@@ -35,11 +35,13 @@ def html_report(
     names: Sequence[str] = ("A", "B"),
     title: str = "Memory report",
     subtitle: str = "",
+    figures: Sequence[Sequence[CaptionedFigure]] | None = None,
 ) -> str:
-    """The report of a net, or with `compare` of two side by side, which `names` tells apart."""
+    """The report of a net, or with `compare` of two side by side, which `names` tells apart; `figures` are those of
+    `layer_figures`, where they have been drawn already."""
     nets = [diagnosis] if compare is None else [diagnosis, compare]
     labels = [""] if compare is None else list(names)
-    figures = layer_figures(diagnosis, compare, names)
+    figures = layer_figures(diagnosis, compare, names) if figures is None else figures
     body = [
         f"<header><h1>{escape(title)}</h1>" + (f"<p>{escape(subtitle)}</p>" if subtitle else "") + "</header>",
         _columns([_summary(net, label) for net, label in zip(nets, labels, strict=True)], "summary"),

@@ -98,13 +98,21 @@ def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tenso
     Every v has a copy of the segment, so that they are one batch."""
     count = len(rows_VBS)
     states = [_packed(before).repeat(count, 1).requires_grad_()]
-    advance, given_TB = (core.advance(), core.input_product(x_TBI)) if core.line == 1 else (core.step, x_TBI)
+    given_TB = core.input_product(x_TBI) if core.line == 1 else x_TBI
     for given_B in given_TB.unbind(0):
         copies = given_B.repeat(count, *(1 for _ in given_B.shape[1:]))
-        states.append(_packed(advance(copies, _unpacked(states[-1], before))))
+        states.append(_packed(_step(core, copies, _unpacked(states[-1], before))))
     gradients = torch.autograd.grad(states[-1], states[:-1], rows_VBS.flatten(0, 1), materialize_grads=True)
     stacked: Tensor = torch.stack(gradients[::-1])
     return stacked.view(-1, *rows_VBS.shape)
+
+
+def _step(core: RecurrentLayer, given_B: Tensor, state: State) -> State:
+    """One step from an input, or from its product: a scan, where that is all there is to a step, since a scan may be
+    native."""
+    if core.line > 1:
+        return core.step(given_B, state)
+    return core.scan(None, given_B.unsqueeze(0), state)[1]
 
 
 def _segments(core: RecurrentLayer, x_TBI: Tensor, start: State, vectors: int) -> Iterator[tuple[Tensor, State]]:

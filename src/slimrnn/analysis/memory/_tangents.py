@@ -5,6 +5,8 @@ Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences)
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,10 +17,13 @@ from slimrnn.analysis.model.layers import frozen
 from slimrnn.analysis.model.trajectory import Trajectory
 from slimrnn.cells.base import State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.structures.base import ALL, Prepared
+from slimrnn.structures.dense import dense_product
 
 ROWS = 256  # Jacobians whose norms are taken, at most
 STARTS = 4  # other states, for every sequence
 ROUNDS = 30  # of the power iteration
+DENSE = 512  # units, up to which structured products are written out
 TINY = 1e-300
 
 
@@ -32,6 +37,7 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     change = _unit(tuple(_random(part, generator) for part in state))[0]
     core, x = frozen(core), _double(trajectory.x)
     products = core.input_product(x) if core.line == 1 else None
+    _write_out(core)
     smooth = getattr(core.cell, "nonlinearity", "") != "modrelu"
     moved = torch.full((x.shape[1],), smooth, device=x.device)
     found = []
@@ -63,6 +69,18 @@ def _hold_still(core: RecurrentLayer) -> None:
             setattr(cell, name, _still(parameter))
 
 
+def _write_out(core: RecurrentLayer) -> None:
+    """Of a copy: its maps multiply by dense matrices, unless these are large. A structured product is many small
+    operations, and each of them takes several times as long with a tangent."""
+    for inner in core.maps:
+        if inner.shape.in_size <= DENSE:
+            inner.matvec = partial(_dense_matvec, inner.dense())  # type: ignore[method-assign]
+
+
+def _dense_matvec(matrices: Tensor, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
+    return dense_product(matrices[gates], h)
+
+
 def _still(constant: Tensor) -> Tensor:
     """A copy, since of a part of a tensor torch gives the whole a tangent."""
     dual: Tensor = forward_ad.make_dual(constant.detach().clone(), torch.zeros_like(constant))
@@ -89,6 +107,7 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     sizes_N = torch.zeros(len(rows))
     with forward_ad.dual_level():
         still, wx_NGH = frozen(core), _still(wx_NGH)
+        _write_out(still)
         _hold_still(still)
         advance = still.advance()
         for _ in range(ROUNDS):
