@@ -15,7 +15,7 @@ from torch.nn.utils import parameters_to_vector, parametrizations, vector_to_par
 from registry import CELLS, FEW_PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn import GRU, LSTM, RNN, Dense, LowRank
 from slimrnn.layers import RecurrentStack
-from slimrnn.layers.streaming import find_stream
+from slimrnn.layers.streaming import current_stream
 
 pytestmark = pytest.mark.skipif(GRU(1, 1).backend != "native", reason="the lean path is native")
 
@@ -44,7 +44,7 @@ def test_lean_steps_are_the_whole_sequence(cell: str, structure: str) -> None:
     check(stack, numbers(5, 3, 4))
     check(stack, numbers(5, 4))
     with torch.no_grad():
-        assert find_stream(stack) is not None
+        assert current_stream(stack).serves is (stack.cores[0].line == len(stack.cores[0].transitions) == 1)
 
 
 def test_the_first_layers_input_is_not_added() -> None:
@@ -191,10 +191,9 @@ def test_unchanged_layers_are_packed_once() -> None:
     stack, x = LSTM(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)
     check(stack, x)
     with torch.no_grad():
-        packed = find_stream(stack)
-        assert packed is not None
+        packed = current_stream(stack)
         check(stack, x)
-        assert find_stream(stack) is packed
+        assert stack.__dict__["_stream"] is packed
 
 
 def test_fixed_weights_are_a_promise() -> None:
@@ -216,9 +215,7 @@ def test_views_take_lean_steps(build: type[RecurrentStack]) -> None:
     apart = tuple(s.mT.contiguous().mT for s in state) if isinstance(state, tuple) else state.mT.contiguous().mT
     with torch.no_grad():
         expected = stack.step(x[1].clone(), state)
-        lean = find_stream(stack)
-        assert lean is not None
-        found = lean.step(batch_first[:, 1], apart)
+        found = current_stream(stack).step(batch_first[:, 1], apart)
     assert not batch_first[:, 1].is_contiguous()
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
@@ -231,9 +228,7 @@ def test_layers_of_inference_mode_take_lean_steps() -> None:
     for stack in (made, moved):
         check(stack, x)
         with torch.no_grad():
-            lean = find_stream(stack)
-            assert lean is not None
-            assert lean.step(x[0], stack.initial_state(2)) is not None
+            assert current_stream(stack).step(x[0], stack.initial_state(2)) is not None
         through_numpy(stack)
         check(stack, x)
 

@@ -6,6 +6,7 @@ import _ctypes
 import ctypes
 import multiprocessing
 import pickle
+import struct
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from multiprocessing.connection import Connection
@@ -171,7 +172,7 @@ NULLS: dict[str, Callable[[Any], Any]] = {
     "backward": lambda lib: lib.slimrnn_backward(None),
     "open without a scan": lambda lib: lib.slimrnn_open(None, ctypes.byref(ctypes.c_void_p())),
     "open without a handle": lambda lib: lib.slimrnn_open(ctypes.byref(Arguments().scan), None),
-    "step": lambda lib: lib.slimrnn_step(None, 1, None, None, None, None),
+    "step": lambda lib: lib.slimrnn_step(None, None, 1, None),
     "instruction set": lambda lib: lib.slimrnn_use_isa(b""),
 }
 
@@ -240,15 +241,14 @@ def test_single_steps_refuse_what_is_missing() -> None:
     lib, arguments, handle = native_library(), Arguments(), ctypes.c_void_p()
     assert lib is not None
     assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
-    x, *states, out = (arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5))
-    pointers = ctypes.c_void_p * 2
-    sound: list[Any] = [x, pointers(*states[:2]), pointers(*states[2:]), out]
-    assert lib.slimrnn_step(handle, BATCH, *sound) == 0
-    assert lib.slimrnn_step(handle, 0, *sound) == 0
-    assert lib.slimrnn_step(handle, -1, *sound) == 1
-    for k in range(len(sound)):
-        assert lib.slimrnn_step(handle, BATCH, *sound[:k], None, *sound[k + 1 :]) == 1
-    assert lib.slimrnn_step(handle, BATCH, x, pointers(states[0], None), *sound[2:]) == 1
+    places = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5)]
+    pack = struct.Struct("=6Q").pack
+    assert lib.slimrnn_step(handle, None, BATCH, pack(*places)) == 0
+    assert lib.slimrnn_step(handle, None, 0, pack(*places)) == 0
+    assert lib.slimrnn_step(handle, None, -1, pack(*places)) == 1
+    assert lib.slimrnn_step(handle, None, BATCH, None) == 1
+    for k in range(len(places)):
+        assert lib.slimrnn_step(handle, None, BATCH, pack(*places[:k], 0, *places[k + 1 :])) == 1
     lib.slimrnn_close(handle)
     lib.slimrnn_close(None)
 

@@ -33,7 +33,7 @@ from slimrnn.layers.inputs import (
 )
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
-from slimrnn.layers.streaming import current_stream, find_stream
+from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -221,15 +221,10 @@ class RecurrentStack(OnBackend):
         Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
         were changed; `fixed_weights` saves that. Of more than 1 MiB of weights, single numbers written through `.data`
         or numpy may be seen some steps later."""
-        if self.bidirectional:
-            raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
-        for name in ("recurrent_dropout", "weight_drop"):
-            if self.training and getattr(self, name):
-                raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
-        stream = None if state is None else find_stream(self)
-        stepped = None if stream is None or state is None else stream.step(x_t, state)
+        stepped = None if state is None else lean_step(self, x_t, state)
         if stepped is not None:
             return stepped
+        self._check_step()
         x = check_input(x_t, (1, 2), self.input_size, self._dtype, "x_t")
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
@@ -242,6 +237,13 @@ class RecurrentStack(OnBackend):
                 output = side_by_side(layer.shown(states[depth]))
                 x = output + x if self.residual and depth else output
         return (x if batched else x.squeeze(0)), self._join(states, batched)
+
+    def _check_step(self) -> None:
+        if self.bidirectional:
+            raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
+        for name in ("recurrent_dropout", "weight_drop"):
+            if self.training and getattr(self, name):
+                raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
 
     @contextlib.contextmanager
     def fixed_weights(self) -> Iterator[None]:

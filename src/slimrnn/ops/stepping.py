@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import weakref
-from collections.abc import Sequence
 
 from torch import Tensor
 
 from slimrnn.ops import native
 from slimrnn.ops.calls import Call
-from slimrnn.ops.library import check, native_library
+from slimrnn.ops.library import CHANGED, check, native_library
 from slimrnn.ops.terms import Program
 
 
@@ -19,32 +19,25 @@ class Stepper:
 
     def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
         _, hidden, input_size = u.shape
-        self.states = program.plan.cell.states
-        state = (u.new_empty(1, hidden),) * self.states
+        states = program.plan.cell.states
+        state = (u.new_empty(1, hidden),) * states
         bias = None if bias is None else bias.clone()  # is not packed
         inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
         self.call = Call(inputs, 1)
-        self.bytes = hidden * u.element_size()
-        self.pointers = ctypes.c_void_p * self.states
+        self.pack = struct.Struct(f"={2 + 2 * states}Q").pack
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None
         check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
-        self.handle, self.function = handle, library.slimrnn_step
+        self.handle, self.function = handle.value, library.slimrnn_step
         weakref.finalize(self, library.slimrnn_close, handle)
 
-    def __call__(
-        self, x: Tensor, batch: int, before: Sequence[Tensor], after: Sequence[Tensor], depth: int, out: Tensor
-    ) -> None:
-        """Into `out` (B, W), for contiguous x (B, I); of the states (L, B, H) number `depth` is meant."""
-        at = depth * batch * self.bytes
-        pointers = self.pointers
-        status = self.function(
-            self.handle,
-            batch,
-            x.data_ptr(),
-            pointers(*[part.data_ptr() + at for part in before]),
-            pointers(*[part.data_ptr() + at for part in after]),
-            out.data_ptr(),
-        )
-        if status:
+    def __call__(self, unchanged: int | None, batch: int, *places: int) -> bool:
+        """From x (B, I) to y (B, W) and the states (B, W): the addresses of x, y, the states before, the states after.
+
+        False, and nothing done, if the memory that `unchanged` tells of (the address of a MemoryStruct) has changed."""
+        status = self.function(self.handle, unchanged, batch, self.pack(*places))
+        if status == 0:
+            return True
+        if status != CHANGED:
             check(status)
+        return False
