@@ -14,18 +14,21 @@ class OnBackend(nn.Module):
 
     @property
     def backend(self) -> str:
-        """The layers' backend, "native" or "reference"; setting it, also to "auto", sets that of all of them."""
+        """The layers' backend: "native", "reference" or "torch". Setting it, also to "auto", sets that of all."""
         found = {layer.backend for layer in self._on_backend()}
         return found.pop() if len(found) == 1 else "mixed"
 
     @backend.setter
     def backend(self, backend: str) -> None:
-        for layer in self._on_backend():
+        layers = self._on_backend()
+        for layer in layers:
+            layer.check_backend(backend)
+        for layer in layers:
             layer.backend = backend
 
     @property
     def runs_as(self) -> str:
-        """What the layers' time loop is: "compiled", "bytecode" or "reference", or "mixed" where they differ."""
+        """What the layers' time loop is: "compiled", "bytecode", "reference" or "torch"; "mixed" where they differ."""
         found = {layer.runs_as for layer in self._on_backend()}
         return found.pop() if len(found) == 1 else "mixed"
 

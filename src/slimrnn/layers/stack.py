@@ -349,7 +349,7 @@ class RecurrentStack(OnBackend):
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         parts.append(f"backend={self.backend!r}")
-        if self.runs_as != self.backend:
+        if self.runs_as != self.backend or self.backend == "torch":
             parts.append(f"runs_as={self.runs_as!r}")
         parts.append(f"parameters={self.num_parameters:,}")
         return f"{type(self).__name__}({', '.join(parts)})"

@@ -34,8 +34,10 @@ def found_steps(layer: RecurrentLayer) -> list[Traced | str]:
 
 
 def runs_as(layer: RecurrentLayer) -> str:
-    """ "compiled", "bytecode" or "reference"; says nothing, and computes nothing."""
+    """ "compiled", "bytecode", "reference" or "torch"; says nothing, and computes nothing."""
     some = next(layer.parameters())
+    if layer.backend == "torch":
+        return "torch"
     if layer.backend != "native" or some.device.type != "cpu" or some.dtype not in DTYPES:
         return "reference"
     steps, counts = usable(found_steps(layer)), [transition.recurrent.term_count for transition in layer.transitions]
