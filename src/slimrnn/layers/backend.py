@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import nn
-
+from slimrnn._watched import Watched
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 
-class OnBackend(nn.Module):
+class OnBackend(Watched):
     """A module with recurrent layers."""
 
     @property

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from torch import nn
-
+from slimrnn._watched import Watched
 from slimrnn.layers import torch_scan
 from slimrnn.layers.traced import runs_as
 from slimrnn.ops import resolve_backend
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 
-class ChosenBackend(nn.Module):
+class ChosenBackend(Watched):
     """The part of RecurrentLayer that knows its backend."""
 
     @property

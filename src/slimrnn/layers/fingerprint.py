@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from slimrnn._watched import Watched, latest
 from slimrnn.ops.library import MemoryStruct, native_library
 
 WHOLE = 1 << 20  # bytes that are read at every step: what the second-level cache holds beside the packed weights
@@ -23,24 +24,23 @@ class Fingerprint:
     Torch's version counters do not see `parameter.data.add_(...)`, writes through numpy or a fused optimizer; a
     checksum of the memory does. Reading more than a MiB would take longer than the step, so it then reads a sample and,
     in turn, a slice: a few single numbers changed behind torch's back are seen only some steps later. What stays
-    unseen: lists and other objects in attributes that are changed in place."""
+    unseen: lists and other objects in attributes that are changed in place, and attributes of our own modules that are
+    written past `setattr`, into `__dict__`."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module, self.training = module, module.training
-        self.attributes: list[tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]] = []
+        self.change = latest.change  # before looking: a change in between is then seen
+        self.attributes, self.foreign = Attributes(), Attributes()
         held: list[tuple[dict[str, Any], str, object]] = []
         for m in module.modules():
             own = {name: value for name, value in m.__dict__.items() if name not in BOOKKEEPING}
-            plain = [name for name, value in own.items() if not isinstance(value, Tensor)]
-            if plain:
-                self.attributes.append((itemgetter(*plain), m.__dict__))
+            self.attributes.add(m.__dict__, own)
+            if not isinstance(m, Watched):
+                self.foreign.add(m.__dict__, own)
             tables: list[dict[str, Any]] = [m._parameters, m._buffers, m._modules]
             held += [(table, name, value) for table in tables for name, value in table.items()]
             held += [(m.__dict__, name, value) for name, value in own.items() if isinstance(value, Tensor)]
         self.held: Any = list(zip(*held, strict=True)) or [(), (), ()]  # tables, names, values
-        self.entries = [entries for _, entries in self.attributes]
-        self.counts = [*map(len, self.entries)]
-        self.plain = [find(entries) for find, entries in self.attributes]
         tensors = list({id(t): t for _, _, t in held if isinstance(t, Tensor)}.values())
         self.looks: list[Callable[[], Any]] = [look for t in tensors for look in (t.data_ptr, t.stride)]
         self.layouts = [look() for look in self.looks]
@@ -55,23 +55,51 @@ class Fingerprint:
         """Whether attributes, children and tensors are the same ones, and the tensors are where they were.
 
         Then `memory` is that of the tensors, and tells whether they hold what they held."""
-        if self.module.training is not self.training:
+        if self.module.training is not self.training or (self.change is not latest.change and not self._look_again()):
             return False
         tables, names, values = self.held
         try:
-            return (
-                all(map(is_, map(getitem, tables, names), values))
-                and [look() for look in self.looks] == self.layouts
-                and [*map(len, self.entries)] == self.counts
-                and [find(entries) for find, entries in self.attributes] == self.plain
-                and (not self.is_large or self._has_same_slice())
-            )
-        except (KeyError, ValueError, RuntimeError):  # one is gone, or cannot be compared with what it was
+            if not all(map(is_, map(getitem, tables, names), values)):
+                return False
+        except KeyError:  # one is gone
             return False
+        if [look() for look in self.looks] != self.layouts:
+            return False
+        return (not self.foreign.modules or self.foreign.are_same()) and (not self.is_large or self._has_same_slice())
+
+    def _look_again(self) -> bool:
+        """After a change of some attribute of some module: whether it was none of these."""
+        change = latest.change
+        if not self.attributes.are_same():
+            return False
+        self.change = change
+        return True
 
     def _has_same_slice(self) -> bool:
         """What `memory` does not see of a large module: versions, and the slice whose turn it is."""
         return all(t._version == version for t, version in self.versions) and next(self.slices).is_unchanged()
+
+
+class Attributes:
+    """Of some modules: all but tensors and torch's own, as they were."""
+
+    def __init__(self) -> None:
+        self.modules: list[tuple[dict[str, Any], Callable[[dict[str, Any]], Any], Any, int]] = []
+
+    def add(self, entries: dict[str, Any], own: dict[str, Any]) -> None:
+        plain = [name for name, value in own.items() if not isinstance(value, Tensor)]
+        if plain:
+            find = itemgetter(*plain)
+            self.modules.append((entries, find, find(own), len(entries)))
+
+    def are_same(self) -> bool:
+        try:
+            for entries, find, values, count in self.modules:
+                if len(entries) != count or find(entries) != values:
+                    return False
+        except (KeyError, ValueError, RuntimeError):  # one is gone, or cannot be compared with what it was
+            return False
+        return True
 
 
 class Memory:

@@ -15,12 +15,13 @@ from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
 from slimrnn.ops.operators import transformed
-from slimrnn.ops.stepping import Stepper
+from slimrnn.ops.stepping import Changed, Stepper, check_step
 
 if TYPE_CHECKING:
     from slimrnn.layers.stack import RecurrentStack, States
 
-empty_like, contiguous, data_ptr = torch.empty_like, Tensor.contiguous, Tensor.data_ptr
+empty_like, is_grad_enabled, is_compiling = torch.empty_like, torch.is_grad_enabled, torch.compiler.is_compiling
+is_tracing = torch._C._is_tracing
 
 
 class Stream:
@@ -35,7 +36,7 @@ class Stream:
         self.serves = _takes_lean_steps(stack) and len(found) == len(self.steppers) == len(stack.layers)
         self.input_size, self.residual = stack.input_size, stack.residual
         self.dtype = next(stack.parameters()).dtype
-        self.state_dtype = field_dtype(self.dtype, stack.cell.complex)
+        self.complex, self.state_dtype = stack.cell.complex, field_dtype(self.dtype, stack.cell.complex)
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
         self.shapes: dict[torch.Size, Shapes | None] = {}
 
@@ -59,22 +60,28 @@ class Stream:
         parts: Any = (state,) if self.states == 1 else state
         if type(parts) is not tuple or len(parts) != self.states:
             return None
+        batch, shape, state_like, output_like, size = known
+        held, after, before_at, after_at = [], [], [], []
         for part in parts:
-            if type(part) is not Tensor or part.dtype is not self.state_dtype or part.shape != known.state.shape:
+            if type(part) is not Tensor or part.dtype is not self.state_dtype or part.shape != shape:
                 return None
-            if not part.is_cpu or part.is_neg() or part.is_conj():
+            if not part.is_cpu or part.is_neg() or (self.complex and part.is_conj()):
                 return None
-        x, parts = x.contiguous(), [*map(contiguous, parts)]  # such as x[:, t] of a batch-first batch
-        after = (empty_like(known.state),) if self.states == 1 else tuple([empty_like(known.state) for _ in parts])
-        places = [*map(data_ptr, parts), *map(data_ptr, after)]
+            held.append(part := part.contiguous())
+            before_at.append(part.data_ptr())
+            after.append(new := empty_like(state_like))
+            after_at.append(new.data_ptr())
+        x = x.contiguous()  # such as x[:, t] of a batch-first batch
         for depth, stepper in enumerate(self.steppers):
-            y = empty_like(known.output)
-            if not stepper(unchanged, known.batch, x.data_ptr(), y.data_ptr(), *places):
-                raise Changed
+            if depth:
+                before_at, after_at = [p + size for p in before_at], [p + size for p in after_at]
+            y = empty_like(output_like)
+            places = stepper.pack(x.data_ptr(), y.data_ptr(), *before_at, *after_at)
+            status = stepper.function(stepper.handle, unchanged if depth == 0 else None, batch, places)
+            if status:
+                check_step(status)
             x = y + x if self.residual and depth else y
-            if depth + 1 < self.depth:
-                places, unchanged = [place + known.bytes for place in places], None
-        return x, after if self.states > 1 else after[0]
+        return (x, tuple(after)) if self.states > 1 else (x, after[0])
 
     def _learn(self, shape: torch.Size) -> Shapes | None:
         if not self.serves or len(shape) not in (1, 2) or shape[-1] != self.input_size or not shape.numel():
@@ -84,18 +91,16 @@ class Stream:
         width = self.hidden * (2 if self.state_dtype.is_complex else 1)
         output = torch.empty((*shape[:-1], width), dtype=self.dtype, device="cpu")
         state = torch.empty((self.depth, *shape[:-1], self.hidden), dtype=self.state_dtype, device="cpu")
-        known = self.shapes[shape] = Shapes(shape[0] if len(shape) == 2 else 1, state, output, state[0].nbytes)
+        batch = shape[0] if len(shape) == 2 else 1
+        known = self.shapes[shape] = Shapes(batch, state.shape, state, output, state[0].nbytes)
         return known
-
-
-class Changed(Exception):
-    """The weights are not those that were packed."""
 
 
 class Shapes(NamedTuple):
     """What follows from the shape of an input."""
 
     batch: int
+    shape: torch.Size  # of a state
     state: Tensor  # of these two only the shape and type are used
     output: Tensor
     bytes: int  # of one layer's state
@@ -103,7 +108,7 @@ class Shapes(NamedTuple):
 
 def lean_step(stack: RecurrentStack, x: Tensor, state: States) -> tuple[Tensor, States] | None:
     """As the stack's step; None where the ordinary step must run, or explain what is wrong."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or transformed() or torch._C._is_tracing():
+    if is_grad_enabled() or is_compiling() or transformed() or is_tracing():
         return None
     stream: Stream | None = stack.__dict__.get("_stream")
     if stream is None or not (stream.fixed or stream.made_from.has_same_parts()):

@@ -15,7 +15,9 @@ from slimrnn.ops.terms import Program
 
 
 class Stepper:
-    """A layer's weights, packed for `slimrnn_step`."""
+    """A layer's weights, packed. `function(handle, unchanged, batch, pack(x, y, *before, *after))` takes a step from x
+    (B, I) and the states (B, W) to y (B, W) and the states after, given by their addresses; its status is for
+    `check_step`. `unchanged` is the address of a MemoryStruct, or None."""
 
     def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
         _, hidden, input_size = u.shape
@@ -31,13 +33,13 @@ class Stepper:
         self.handle, self.function = handle.value, library.slimrnn_step
         weakref.finalize(self, library.slimrnn_close, handle)
 
-    def __call__(self, unchanged: int | None, batch: int, *places: int) -> bool:
-        """From x (B, I) to y (B, W) and the states (B, W): the addresses of x, y, the states before, the states after.
 
-        False, and nothing done, if the memory that `unchanged` tells of (the address of a MemoryStruct) has changed."""
-        status = self.function(self.handle, unchanged, batch, self.pack(*places))
-        if status == 0:
-            return True
-        if status != CHANGED:
-            check(status)
-        return False
+class Changed(Exception):
+    """The weights are not those that were packed."""
+
+
+def check_step(status: int) -> None:
+    """Raise for a status other than 0."""
+    if status == CHANGED:
+        raise Changed
+    check(status)
