@@ -160,7 +160,7 @@ struct Steps {
         kernels->release_step(idle.load());
         kernels->release(packed);
     }
-    int step(int64_t batch, const void *const *places) {
+    int step(int64_t batch, const slimrnn_places &places) {
         const auto release = [this](slimrnn::ReadyStep *step) { kernels->release_step(step); };
         std::unique_ptr<slimrnn::ReadyStep, decltype(release)> ready(idle.exchange(nullptr), release);
         if (!ready || ready->batch != batch) {
@@ -270,14 +270,14 @@ uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t
 
 void slimrnn_close(void *handle) { delete static_cast<Steps *>(handle); }
 
-int32_t slimrnn_step(void *handle, const slimrnn_memory *unchanged, int64_t batch, const void *const *places) {
+int32_t slimrnn_step(void *handle, const slimrnn_memory *unchanged, int64_t batch, const slimrnn_places *places) {
     Steps *steps = static_cast<Steps *>(handle);
-    if (!steps || batch < 0 || !places) return SLIMRNN_BAD_ARGUMENT;
-    for (int i = 0; i < 2 + 2 * steps->cell.states; i++)
-        if (!places[i]) return SLIMRNN_BAD_ARGUMENT;
+    if (!steps || batch < 0 || !places || !places->x || !places->out) return SLIMRNN_BAD_ARGUMENT;
+    for (int i = 0; i < 2 * steps->cell.states; i++)
+        if (!places->states[i]) return SLIMRNN_BAD_ARGUMENT;
     if (unchanged && slimrnn_checksum(unchanged->data, unchanged->bytes, unchanged->count) != unchanged->checksum)
         return SLIMRNN_CHANGED;
     if (batch == 0) return SLIMRNN_OK;
-    return guarded([&] { return steps->step(batch, places); });
+    return guarded([&] { return steps->step(batch, *places); });
 }
 }

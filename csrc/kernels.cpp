@@ -152,21 +152,32 @@ int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
 // A loop of one step, with its memory: for any number of steps, one at a time.
 template <class T> struct ReadyLoop : ReadyStep {
     slimrnn_scan scan;
-    Memory<T> memory;
+    const int64_t row;  // numbers of x
+    Memory<T> memory, gathered;
     Arena<T> arena;
     TimeLoop<T> loop;
 
     ReadyLoop(const slimrnn_scan &s, Pack *pack)
-        : ReadyStep{s.dtype, s.batch}, scan(s), memory(size_of<T>(s, pack, 0, s.batch, nullptr)),
-          arena(checked(memory.data), memory.count), loop(loop_of<T>(scan, pack, 0, s.batch, arena, nullptr)) {}
+        : ReadyStep{s.dtype, s.batch}, scan(s), row(s.u ? s.input_size : s.cell->gates * s.width),
+          memory(size_of<T>(s, pack, 0, s.batch, nullptr)), gathered(s.batch * row),
+          arena(checked(memory.data), memory.count), loop(loop_of<T>(scan, pack, 0, s.batch, arena, nullptr)) {
+        checked(gathered.data);
+    }
     static T *checked(T *data) {
         if (!data) throw std::bad_alloc();
         return data;
     }
-    void run(const void *const *places) {
-        scan.x = places[0], scan.out = const_cast<void *>(places[1]);
-        loop.use(places + 2, places + 2 + scan.cell->states);
+    void run(const slimrnn_places &places) {
+        scan.x = contiguous(places), scan.out = places.out;
+        loop.use(places.states, places.states + scan.cell->states);
         loop.forward();
+    }
+    const void *contiguous(const slimrnn_places &places) {
+        if (places.x_column == 1 && (places.x_row == row || batch == 1)) return places.x;
+        const T *x = static_cast<const T *>(places.x);
+        for (int64_t r = 0; r < batch; r++)
+            for (int64_t k = 0; k < row; k++) gathered.data[r * row + k] = x[r * places.x_row + k * places.x_column];
+        return gathered.data;
     }
 };
 ReadyStep *ready_step(const slimrnn_scan *s, void *packed) {
@@ -174,7 +185,7 @@ ReadyStep *ready_step(const slimrnn_scan *s, void *packed) {
     if (pack->dtype == SLIMRNN_F64) return new ReadyLoop<double>(*s, pack);
     return new ReadyLoop<float>(*s, pack);
 }
-void run_step(ReadyStep *ready, const void *const *places) {
+void run_step(ReadyStep *ready, const slimrnn_places &places) {
     if (ready->dtype == SLIMRNN_F64)
         static_cast<ReadyLoop<double> *>(ready)->run(places);
     else

@@ -4,7 +4,7 @@
 
 namespace slimrnn {
 
-// Single steps of one batch size, for one thread at a time. The places are those of slimrnn_step.
+// Single steps of one batch size, for one thread at a time.
 struct ReadyStep {
     int dtype;
     int64_t batch;
@@ -26,7 +26,7 @@ struct Kernels {
     int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);
     void (*deliver)(const slimrnn_scan *scan, void *packed, const void *sums);
     ReadyStep *(*ready_step)(const slimrnn_scan *scan, void *packed);  // throws when memory is short
-    void (*run_step)(ReadyStep *ready, const void *const *places);
+    void (*run_step)(ReadyStep *ready, const slimrnn_places &places);
     void (*release_step)(ReadyStep *ready);
     uint64_t (*checksum)(const void *const *data, const int64_t *bytes, int count);
     // One term by itself, see slimrnn_product.

@@ -72,10 +72,10 @@ template <class T> class TimeLoop {
             prepare_forward(memory);
     }
     // The states of a single step lie wherever the caller has them.
-    void use(const void *const *before, const void *const *after) {
+    void use(void *const *before, void *const *after) {
         for (int i = 0; i < states; i++) {
             start[i] = static_cast<const T *>(before[i]) + first * width;
-            end[i] = static_cast<T *>(const_cast<void *>(after[i])) + first * width;
+            end[i] = static_cast<T *>(after[i]) + first * width;
         }
     }
 

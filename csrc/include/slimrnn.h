@@ -225,11 +225,18 @@ typedef struct {
     uint64_t checksum;
 } slimrnn_memory;
 
-/* x (batch, input_size) and the states (batch, width) before -> the output (batch, width) and the states after. `places`
- * are x, the output, the states before, the states after. Where `unchanged` is given and its memory has another checksum
- * by now, nothing is done and CHANGED returned: the packed weights are old. */
+/* Where the tensors of a step are. x is (batch, input_size) and may lie anyhow, so many numbers from row to row and from
+ * column to column; the others are (batch, width) and contiguous. */
+typedef struct {
+    const void *x;
+    int64_t x_row, x_column;
+    void *out;
+    void *states[2 * SLIMRNN_MOST_STATES]; /* those before the step, then those after it; no more of it is read */
+} slimrnn_places;
+/* x and the states before -> the output and the states after. Where `unchanged` is given and its memory has another
+ * checksum by now, nothing is done and CHANGED returned: the packed weights are old. */
 SLIMRNN_API int32_t slimrnn_step(void *handle, const slimrnn_memory *unchanged, int64_t batch,
-                                 const void *const *places);
+                                 const slimrnn_places *places);
 
 #ifdef __cplusplus
 }

@@ -242,7 +242,10 @@ def test_single_steps_refuse_what_is_missing() -> None:
     assert lib is not None
     assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
     places = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5)]
-    pack = struct.Struct("=6Q").pack
+
+    def pack(x: int, *others: int) -> bytes:
+        return struct.pack("=Q2q5Q", x, INPUT, 1, *others)
+
     assert lib.slimrnn_step(handle, None, BATCH, pack(*places)) == 0
     assert lib.slimrnn_step(handle, None, 0, pack(*places)) == 0
     assert lib.slimrnn_step(handle, None, -1, pack(*places)) == 1

@@ -38,6 +38,7 @@ class Stream:
         self.dtype = next(stack.parameters()).dtype
         self.complex, self.state_dtype = stack.cell.complex, field_dtype(self.dtype, stack.cell.complex)
         self.depth, self.hidden, self.states = len(layers), stack.hidden_size, stack.cell.states
+        self.width = self.hidden * (2 if self.complex else 1)  # of an output
         self.shapes: dict[torch.Size, Shapes | None] = {}
 
     def is_current(self) -> bool:
@@ -71,12 +72,13 @@ class Stream:
             before_at.append(part.data_ptr())
             after.append(new := empty_like(state_like))
             after_at.append(new.data_ptr())
-        x = x.contiguous()  # such as x[:, t] of a batch-first batch
+        row, column = (0, *x.stride())[-2:]  # such as those of x[:, t] of a batch-first batch
         for depth, stepper in enumerate(self.steppers):
             if depth:
                 before_at, after_at = [p + size for p in before_at], [p + size for p in after_at]
+                row, column = self.width, 1
             y = empty_like(output_like)
-            places = stepper.pack(x.data_ptr(), y.data_ptr(), *before_at, *after_at)
+            places = stepper.pack(x.data_ptr(), row, column, y.data_ptr(), *before_at, *after_at)
             status = stepper.function(stepper.handle, unchanged if depth == 0 else None, batch, places)
             if status:
                 check_step(status)
@@ -88,8 +90,7 @@ class Stream:
             return None
         if len(self.shapes) > 100:
             self.shapes.clear()
-        width = self.hidden * (2 if self.state_dtype.is_complex else 1)
-        output = torch.empty((*shape[:-1], width), dtype=self.dtype, device="cpu")
+        output = torch.empty((*shape[:-1], self.width), dtype=self.dtype, device="cpu")
         state = torch.empty((self.depth, *shape[:-1], self.hidden), dtype=self.state_dtype, device="cpu")
         batch = shape[0] if len(shape) == 2 else 1
         known = self.shapes[shape] = Shapes(batch, state.shape, state, output, state[0].nbytes)

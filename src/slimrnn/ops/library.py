@@ -177,7 +177,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
         "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),
-        "step": ([c_void_p, c_void_p, c_int64, c_char_p], c_int32),  # the places as bytes, the cheapest array of all
+        "step": ([c_void_p, c_void_p, c_int64, c_char_p], c_int32),  # slimrnn_places as bytes, the cheapest struct
     }
     for name, (arguments, result) in signatures.items():
         function = getattr(lib, "slimrnn_" + name)

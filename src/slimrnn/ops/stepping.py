@@ -15,9 +15,9 @@ from slimrnn.ops.terms import Program
 
 
 class Stepper:
-    """A layer's weights, packed. `function(handle, unchanged, batch, pack(x, y, *before, *after))` takes a step from x
-    (B, I) and the states (B, W) to y (B, W) and the states after, given by their addresses; its status is for
-    `check_step`. `unchanged` is the address of a MemoryStruct, or None."""
+    """A layer's weights, packed. `function(handle, unchanged, batch, pack(x, *strides, y, *before, *after))` takes a
+    step from x (B, I) and the states (B, W) to y (B, W) and the states after, given by their addresses; its status is
+    for `check_step`. `unchanged` is the address of a MemoryStruct, or None."""
 
     def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
         _, hidden, input_size = u.shape
@@ -26,7 +26,7 @@ class Stepper:
         bias = None if bias is None else bias.clone()  # is not packed
         inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
         self.call = Call(inputs, 1)
-        self.pack = struct.Struct(f"={2 + 2 * states}Q").pack
+        self.pack = struct.Struct(f"=Q2q{1 + 2 * states}Q").pack
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None
         check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
