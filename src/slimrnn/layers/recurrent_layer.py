@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from slimrnn._fields import as_complex, field_dtype, side_by_side
+from slimrnn._fields import as_complex, field_dtype, side_by_side, some_parameter
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import leaked
@@ -90,8 +90,11 @@ class RecurrentLayer(ChosenBackend):
     @property
     def transitions(self) -> list[Transition]:
         """What the state passes through in a step, one after the other."""
-        deeper: Any = zip(self.deeper_cells, self.deeper_maps, strict=True)
-        return [Transition(self.cell, self.recurrent), *(Transition(cell, inner) for cell, inner in deeper)]
+        first, cells = Transition(self.cell, self.recurrent), self.deeper_cells
+        if not len(cells):
+            return [first]
+        deeper: Any = zip(cells, self.deeper_maps, strict=True)
+        return [first, *(Transition(cell, inner) for cell, inner in deeper)]
 
     @property
     def maps(self) -> list[StructuredMap]:
@@ -113,7 +116,7 @@ class RecurrentLayer(ChosenBackend):
         if self.initial is not None:
             learned = as_complex(self.initial) if self.cell.complex else self.initial
             return tuple(row.repeat(self.line).expand(batch, -1) for row in learned)
-        some = next(self.parameters())
+        some = some_parameter(self)
         dtype = field_dtype(some.dtype, self.cell.complex)
         zero = torch.zeros(batch, self.state_size, dtype=dtype, device=some.device)
         return (zero,) * self.cell.states

@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from slimrnn._checks import check_probability
-from slimrnn._fields import field_dtype, side_by_side
+from slimrnn._fields import field_dtype, side_by_side, some_parameter
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
@@ -145,7 +145,7 @@ class RecurrentStack(OnBackend):
 
     def _at(self, index: int) -> RecurrentLayer | LayerGroup:
         found = self.layers[index]
-        assert isinstance(found, RecurrentLayer | LayerGroup)  # what __init__ put there
+        assert isinstance(found, (RecurrentLayer, LayerGroup))  # what __init__ put there
         return found
 
     # --- whole sequences --------------------------------------------------------------------------------
@@ -267,11 +267,11 @@ class RecurrentStack(OnBackend):
 
     @property
     def _device(self) -> str:
-        return next(self.parameters()).device.type
+        return some_parameter(self).device.type
 
     @property
     def _dtype(self) -> torch.dtype:
-        return next(self.parameters()).dtype
+        return some_parameter(self).dtype
 
     def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
         """The states of each layer."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from slimrnn._fields import some_parameter
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.base import State
 from slimrnn.layers.delays import turned
@@ -69,7 +70,7 @@ def check_layer(layer: RecurrentLayer) -> None:
 
 def is_preferred(layer: RecurrentLayer) -> bool:
     """Whether "auto" stands for these operators: on a GPU, where there is no native core."""
-    return next(layer.parameters()).device.type in PREFERRED_ON and obstacle(layer) is None
+    return some_parameter(layer).device.type in PREFERRED_ON and obstacle(layer) is None
 
 
 def can_serve(x: Tensor) -> bool:

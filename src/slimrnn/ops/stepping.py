@@ -23,8 +23,8 @@ class Stepper:
         _, hidden, input_size = u.shape
         states = program.plan.cell.states
         state = (u.new_empty(1, hidden),) * states
-        bias = None if bias is None else bias.clone()  # is not packed
-        inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
+        bias, own = (None if t is None else t.clone() for t in (bias, program.own))  # which are not packed
+        inputs = native.as_inputs(program._replace(own=own), state[0].real.new_empty(1, 1, input_size), u, bias, state)
         self.call = Call(inputs, 1)
         self.pack = struct.Struct(f"=Q2q{1 + 2 * states}Q").pack
         library, handle = native_library(), ctypes.c_void_p()
