@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, parametrizations, vector_to_parameters
 
 from registry import CELLS, FEW_PAIRS, SIZE, STRUCTURES, numbers, randomise_
-from slimrnn import GRU, LSTM, RNN, Dense, LowRank
+from slimrnn import GRU, LSTM, RNN, Cell, Dense, LowRank, Recurrent
+from slimrnn.cells.base import Matvec, State
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.streaming import current_stream
 
@@ -158,6 +159,52 @@ def test_steps_see_changed_attributes(change: str) -> None:
     check(stack, x)
     ATTRIBUTES[change](stack)
     check(stack, x)
+
+
+class Scaled(Cell):
+    """With a module of torch's inside."""
+
+    gates = ("n",)
+
+    def __init__(self, hidden_size: int, **options: Any) -> None:
+        super().__init__(hidden_size, **options)
+        self.norm = nn.LayerNorm(hidden_size, dtype=torch.float64)
+
+    def step(self, wx: Tensor, matvec: Matvec, state: State) -> State:
+        return (torch.tanh(self.norm((wx + matvec(state[0])).squeeze(-2))),)
+
+
+def test_attributes_of_foreign_modules_are_seen() -> None:
+    stack, x = Recurrent(Scaled, 3, 8, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    norm = stack.layer(0).cell.norm
+    assert isinstance(norm, nn.LayerNorm)
+    norm.eps = 0.5
+    slow = copy.deepcopy(stack)
+    slow.backend = "reference"
+    with torch.no_grad():
+        torch.testing.assert_close(run(stack, x), run(slow, x), rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(stack(x), slow(x), rtol=1e-11, atol=1e-11)
+
+
+def test_changes_of_other_modules_do_not_matter() -> None:
+    stack, x = LSTM(3, 8, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    packed = stack.__dict__["_stream"]
+    GRU(1, 1).eval()
+    stack.residual = False  # as it was
+    check(stack, x)
+    assert stack.__dict__["_stream"] is packed
+
+
+@pytest.mark.parametrize("change", ["cell's equation", "table of parameters", "transposed view"])
+def test_whole_sequences_see_changes_too(change: str) -> None:
+    stack, x = RNN(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)
+    stack(x)
+    ATTRIBUTES[change](stack)
+    slow = copy.deepcopy(stack)
+    slow.backend = "reference"
+    torch.testing.assert_close(stack(x), slow(x), rtol=1e-11, atol=1e-11)
 
 
 LARGE: dict[str, Callable[[RecurrentStack], Any]] = {

@@ -21,8 +21,9 @@ import slimrnn
 from registry import needs_library, numbers
 from slimrnn import ops
 from slimrnn.cells import LSTMCell
+from slimrnn.layers.fingerprint import Memory
 from slimrnn.ops import library, resolve_backend
-from slimrnn.ops.library import CellStruct, ScanStruct, TensorStruct, TermStruct, native_library, structures
+from slimrnn.ops.library import CHANGED, CellStruct, ScanStruct, TensorStruct, TermStruct, native_library, structures
 from slimrnn.ops.programs import NativeCell
 from slimrnn.tracing import Around, find
 
@@ -254,6 +255,26 @@ def test_single_steps_refuse_what_is_missing() -> None:
         assert lib.slimrnn_step(handle, None, BATCH, pack(*places[:k], 0, *places[k + 1 :])) == 1
     lib.slimrnn_close(handle)
     lib.slimrnn_close(None)
+
+
+@needs_library
+def test_single_steps_refuse_changed_memory() -> None:
+    lib, arguments, handle = native_library(), Arguments(), ctypes.c_void_p()
+    assert lib is not None
+    assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
+    watched, out = numbers(SIZE), numbers(BATCH, SIZE)
+    addresses = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 4)]
+    places = struct.pack("=Q2q5Q", addresses[0], INPUT, 1, arguments.address(out), *addresses[1:])
+    memory = Memory([(watched.data_ptr(), watched.nbytes)])
+    assert lib.slimrnn_step(handle, memory.address, BATCH, places) == 0
+    before = out.clone()
+    watched[-1] += 1
+    out.zero_()
+    assert lib.slimrnn_step(handle, memory.address, BATCH, places) == CHANGED
+    assert not out.any()
+    assert lib.slimrnn_step(handle, None, BATCH, places) == 0
+    assert torch.equal(out, before)
+    lib.slimrnn_close(handle)
 
 
 def test_statuses_are_explained() -> None:

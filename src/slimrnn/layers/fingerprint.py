@@ -112,7 +112,8 @@ class Memory:
         self.data = (ctypes.c_void_p * self.count)(*(address for address, _ in pieces))
         self.bytes = (ctypes.c_int64 * self.count)(*(size for _, size in pieces))
         self.contents = self._read()
-        self.struct = MemoryStruct(self.data, self.bytes, self.count, self.contents)
+        data, sizes = ctypes.addressof(self.data), ctypes.addressof(self.bytes)
+        self.struct = MemoryStruct(data, sizes, self.count, self.contents)
         self.address = ctypes.addressof(self.struct)
 
     def _read(self) -> int:

@@ -15,13 +15,13 @@ from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
 from slimrnn.ops.operators import transformed
-from slimrnn.ops.stepping import Changed, Stepper, check_step
+from slimrnn.ops.stepping import Changed, Stepper
 
 if TYPE_CHECKING:
     from slimrnn.layers.stack import RecurrentStack, States
 
 empty_like, is_grad_enabled, is_compiling = torch.empty_like, torch.is_grad_enabled, torch.compiler.is_compiling
-is_tracing = torch._C._is_tracing
+data_ptr, is_tracing = Tensor.data_ptr, torch._C._is_tracing
 
 
 class Stream:
@@ -61,29 +61,27 @@ class Stream:
         parts: Any = (state,) if self.states == 1 else state
         if type(parts) is not tuple or len(parts) != self.states:
             return None
-        batch, shape, state_like, output_like, size = known
-        held, after, before_at, after_at = [], [], [], []
+        dtype, shape, state_like = self.state_dtype, known.shape, known.state
+        before, after, held = [], [], []
         for part in parts:
-            if type(part) is not Tensor or part.dtype is not self.state_dtype or part.shape != shape:
+            if type(part) is not Tensor or part.dtype is not dtype or part.shape != shape:
                 return None
             if not part.is_cpu or part.is_neg() or (self.complex and part.is_conj()):
                 return None
-            held.append(part := part.contiguous())
-            before_at.append(part.data_ptr())
-            after.append(new := empty_like(state_like))
-            after_at.append(new.data_ptr())
-        row, column = (0, *x.stride())[-2:]  # such as those of x[:, t] of a batch-first batch
-        for depth, stepper in enumerate(self.steppers):
-            if depth:
-                before_at, after_at = [p + size for p in before_at], [p + size for p in after_at]
-                row, column = self.width, 1
-            y = empty_like(output_like)
-            places = stepper.pack(x.data_ptr(), row, column, y.data_ptr(), *before_at, *after_at)
-            status = stepper.function(stepper.handle, unchanged if depth == 0 else None, batch, places)
-            if status:
-                check_step(status)
-            x = y + x if self.residual and depth else y
-        return (x, tuple(after)) if self.states > 1 else (x, after[0])
+            if not part.is_contiguous():
+                held.append(part := part.contiguous())
+            before.append(part.data_ptr())
+            after.append(empty_like(state_like))
+        places = [*before, *map(data_ptr, after)]
+        # Such as those of x[:, t] of a batch-first batch.
+        strides = known.strides if x.is_contiguous() else (0, *x.stride())[-2:]
+        first, *others = self.steppers
+        y = first(unchanged, known.batch, x, strides, known.output, places)
+        for stepper in others:
+            places = [place + known.bytes for place in places]
+            above = stepper(None, known.batch, y, (self.width, 1), known.output, places)
+            y = above + y if self.residual else above
+        return (y, after[0]) if self.states == 1 else (y, tuple(after))
 
     def _learn(self, shape: torch.Size) -> Shapes | None:
         if not self.serves or len(shape) not in (1, 2) or shape[-1] != self.input_size or not shape.numel():
@@ -93,7 +91,8 @@ class Stream:
         output = torch.empty((*shape[:-1], self.width), dtype=self.dtype, device="cpu")
         state = torch.empty((self.depth, *shape[:-1], self.hidden), dtype=self.state_dtype, device="cpu")
         batch = shape[0] if len(shape) == 2 else 1
-        known = self.shapes[shape] = Shapes(batch, state.shape, state, output, state[0].nbytes)
+        strides = (self.input_size, 1)
+        known = self.shapes[shape] = Shapes(batch, strides, state.shape, state, output, state[0].nbytes)
         return known
 
 
@@ -101,6 +100,7 @@ class Shapes(NamedTuple):
     """What follows from the shape of an input."""
 
     batch: int
+    strides: tuple[int, int]  # of x where it is contiguous
     shape: torch.Size  # of a state
     state: Tensor  # of these two only the shape and type are used
     output: Tensor

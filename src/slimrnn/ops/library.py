@@ -106,12 +106,7 @@ class ScanStruct(ctypes.Structure):
 class MemoryStruct(ctypes.Structure):
     """slimrnn_memory"""
 
-    _fields_ = (
-        ("data", POINTER(c_void_p)),
-        ("bytes", POINTER(c_int64)),
-        ("count", c_int32),
-        ("checksum", c_uint64),
-    )
+    _fields_ = (("data", c_void_p), ("bytes", c_void_p), ("count", c_int32), ("checksum", c_uint64))
 
 
 @cache

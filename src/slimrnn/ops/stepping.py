@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
+from collections.abc import Sequence
 
-from torch import Tensor
+from torch import Tensor, empty_like
 
 from slimrnn.ops import native
 from slimrnn.ops.calls import Call
@@ -15,9 +16,7 @@ from slimrnn.ops.terms import Program
 
 
 class Stepper:
-    """A layer's weights, packed. `function(handle, unchanged, batch, pack(x, *strides, y, *before, *after))` takes a
-    step from x (B, I) and the states (B, W) to y (B, W) and the states after, given by their addresses; its status is
-    for `check_step`. `unchanged` is the address of a MemoryStruct, or None."""
+    """A layer's weights, packed for `slimrnn_step`."""
 
     def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
         _, hidden, input_size = u.shape
@@ -33,13 +32,28 @@ class Stepper:
         self.handle, self.function = handle.value, library.slimrnn_step
         weakref.finalize(self, library.slimrnn_close, handle)
 
+    def __call__(
+        self,
+        unchanged: int | None,
+        batch: int,
+        x: Tensor,
+        strides: tuple[int, ...],
+        output_like: Tensor,
+        states: Sequence[int],
+    ) -> Tensor:
+        """y (B, W) for x (B, I); `states` are the addresses of those before the step (B, W), then of those after it.
+
+        Raises Changed, and does nothing, if memory is not as it was, which `unchanged` tells of: the address of a
+        MemoryStruct, or None."""
+        y = empty_like(output_like)
+        places = self.pack(x.data_ptr(), *strides, y.data_ptr(), *states)
+        status = self.function(self.handle, unchanged, batch, places)
+        if status == CHANGED:
+            raise Changed
+        if status:
+            check(status)
+        return y
+
 
 class Changed(Exception):
     """The weights are not those that were packed."""
-
-
-def check_step(status: int) -> None:
-    """Raise for a status other than 0."""
-    if status == CHANGED:
-        raise Changed
-    check(status)
