@@ -57,18 +57,24 @@ def usable(steps: Sequence[Traced | str]) -> list[Traced] | None:
 def _steps_of(number: int) -> list[Traced] | None:
     """What the native core runs for each transition of a layer; None where it cannot, which is told once."""
     layer = _layers[number]
+    if torch._C._is_tracing():  # where sizes are no numbers
+        return _looked_for(layer)
     kept, change, shapes = _kept.get(layer), latest.change, _shapes(layer)
     if kept is not None and kept.change is change and kept.shapes == shapes:
         return kept.steps
+    found = _looked_for(layer)
+    if found is not None and not any(transition.cell._modules for transition in layer.transitions):
+        _kept[layer] = Kept(change, shapes, found)
+    return found
+
+
+def _looked_for(layer: RecurrentLayer) -> list[Traced] | None:
     steps = found_steps(layer)
     for transition, step in zip(layer.transitions, steps, strict=True):
         if isinstance(step, str):
             explain_once(transition.cell, step)
             break
-    found = usable(steps)
-    if found is not None and not any(transition.cell._modules for transition in layer.transitions):
-        _kept[layer] = Kept(change, shapes, found)
-    return found
+    return usable(steps)
 
 
 class Kept(NamedTuple):

@@ -196,13 +196,7 @@ def own_rows(cell: nn.Module, trace: Trace, further: dict[str, Tensor]) -> Tenso
     for n in nodes:
         if n.op != "own":
             values[n] = evaluate(n, [values[a] for a in n.args], hidden, dtype)
-    return stacked([_row(values[n], hidden) for n in trace.own])
-
-
-def _row(value: Any, hidden: int) -> Tensor:
-    if isinstance(value, Tensor) and value.shape == (hidden,):
-        return value
-    return torch.as_tensor(value).expand(hidden)
+    return stacked([torch.as_tensor(values[n]).expand(hidden) for n in trace.own])
 
 
 def _attribute(module: nn.Module, path: str) -> Tensor:
