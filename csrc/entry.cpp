@@ -111,7 +111,7 @@ int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     if (s->u)
         if (int status = k->pack_input(packed, s)) return status;
     return share(s->batch, slices_of(s), s->threads,
-                 [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows, nullptr); });
+                 [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows); });
 }
 int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     const size_t size = size_t(k->sums_size(s, packed)) * (s->dtype == SLIMRNN_F64 ? 8 : 4);
@@ -152,6 +152,7 @@ struct Steps {
     std::vector<slimrnn_instruction> code;
     const Kernels *kernels = nullptr;
     void *packed = nullptr;
+    std::atomic<slimrnn::ReadyStep *> idle{nullptr};  // of the last batch size; a thread takes it out while it steps
 
     explicit Steps(const slimrnn_scan &s)
         : scan(s), cell(*s.cell), places(cell.places, cell.places + cell.place_count),
@@ -163,8 +164,23 @@ struct Steps {
     }
     Steps(const Steps &) = delete;
     ~Steps() {
-        if (kernels) kernels->release(packed);
+        if (!kernels) return;
+        kernels->release_step(idle.load());
+        kernels->release(packed);
     }
+    int step(int64_t batch, const slimrnn_places &places) {
+        const auto release = [this](slimrnn::ReadyStep *step) { kernels->release_step(step); };
+        std::unique_ptr<slimrnn::ReadyStep, decltype(release)> ready(idle.exchange(nullptr), release);
+        if (!ready || ready->batch != batch) {
+            slimrnn_scan s = scan;
+            s.batch = batch, s.state = nullptr, s.last = nullptr;
+            ready.reset(kernels->ready_step(&s, packed));
+        }
+        kernels->run_step(ready.get(), places);
+        if (batch <= most_kept) ready.reset(idle.exchange(ready.release()));
+        return SLIMRNN_OK;
+    }
+    static constexpr int64_t most_kept = 64;  // rows: for more, making it anew is no cost
 };
 
 int open(slimrnn_scan s, void **handle) {
@@ -262,18 +278,14 @@ uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t
 
 void slimrnn_close(void *handle) { delete static_cast<Steps *>(handle); }
 
-int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *const *before, void *const *after,
-                     void *out) {
-    const Steps *steps = static_cast<const Steps *>(handle);
-    if (!steps || batch < 0 || !x || !before || !after || !out) return SLIMRNN_BAD_ARGUMENT;
-    for (int i = 0; i < steps->cell.states; i++)
-        if (!before[i] || !after[i]) return SLIMRNN_BAD_ARGUMENT;
+int32_t slimrnn_step(void *handle, const slimrnn_memory *unchanged, int64_t batch, const slimrnn_places *places) {
+    Steps *steps = static_cast<Steps *>(handle);
+    if (!steps || batch < 0 || !places || !places->x || !places->out) return SLIMRNN_BAD_ARGUMENT;
+    for (int i = 0; i < 2 * steps->cell.states; i++)
+        if (!places->states[i]) return SLIMRNN_BAD_ARGUMENT;
+    if (unchanged && slimrnn_checksum(unchanged->data, unchanged->bytes, unchanged->count) != unchanged->checksum)
+        return SLIMRNN_CHANGED;
     if (batch == 0) return SLIMRNN_OK;
-    slimrnn_scan s = steps->scan;
-    s.batch = batch;
-    s.x = x, s.out = out;
-    s.state = s.last = nullptr;
-    const slimrnn::States states{before, after};
-    return guarded([&] { return steps->kernels->forward(&s, steps->packed, 0, batch, &states); });
+    return guarded([&] { return steps->step(batch, *places); });
 }
 }

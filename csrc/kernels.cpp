@@ -114,34 +114,87 @@ int pack_input(void *packed, const slimrnn_scan *s) {
 
 // Memory that is freed at the end, however that comes.
 template <class T> struct Memory {
+    const int64_t count;
     T *data;
-    explicit Memory(int64_t count) : data(static_cast<T *>(aligned(count * int64_t(sizeof(T))))) {}
+    explicit Memory(int64_t count) : count(count), data(static_cast<T *>(aligned(count * int64_t(sizeof(T))))) {}
     ~Memory() { free(data); }
     Memory(const Memory &) = delete;
 };
 
 template <class T>
-int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums, const States *states = nullptr) {
-    Term<T> **terms = terms_of<T>(pack);
-    const Ready<T> &program = program_of<T>(pack);
+TimeLoop<T> loop_of(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, Arena<T> &memory, T *sums) {
     T *input = static_cast<T *>(pack->input);
+    return TimeLoop<T>(s, terms_of<T>(pack), program_of<T>(pack), input, first, rows, memory, sums);
+}
+template <class T> int64_t size_of(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
     Arena<T> counted;
-    TimeLoop<T>(s, terms, program, input, first, rows, counted, sums);
-    const Memory<T> memory(counted.taken());
+    loop_of<T>(s, pack, first, rows, counted, sums);
+    return counted.taken();
+}
+template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
+    const Memory<T> memory(size_of<T>(s, pack, first, rows, sums));
     if (!memory.data) return SLIMRNN_NO_MEMORY;
-    Arena<T> arena(memory.data, counted.taken());
-    TimeLoop<T> loop(s, terms, program, input, first, rows, arena, sums);
-    if (states) loop.use(*states);
+    Arena<T> arena(memory.data, memory.count);
+    TimeLoop<T> loop = loop_of<T>(s, pack, first, rows, arena, sums);
     if (sums)
         loop.backward();
     else
         loop.forward();
     return SLIMRNN_OK;
 }
-int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, const States *states) {
+int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, nullptr, states)
-                                      : run<float>(*s, pack, first, rows, nullptr, states);
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, nullptr)
+                                      : run<float>(*s, pack, first, rows, nullptr);
+}
+
+// A loop of one step, with its memory: for any number of steps, one at a time.
+template <class T> struct ReadyLoop : ReadyStep {
+    slimrnn_scan scan;
+    const int64_t row;  // numbers of x
+    Memory<T> memory, gathered;
+    Arena<T> arena;
+    TimeLoop<T> loop;
+
+    ReadyLoop(const slimrnn_scan &s, Pack *pack)
+        : ReadyStep{s.dtype, s.batch}, scan(s), row(s.u ? s.input_size : s.cell->gates * s.width),
+          memory(size_of<T>(s, pack, 0, s.batch, nullptr)), gathered(s.batch * row),
+          arena(checked(memory.data), memory.count), loop(loop_of<T>(scan, pack, 0, s.batch, arena, nullptr)) {
+        checked(gathered.data);
+    }
+    static T *checked(T *data) {
+        if (!data) throw std::bad_alloc();
+        return data;
+    }
+    void run(const slimrnn_places &places) {
+        scan.x = contiguous(places), scan.out = places.out;
+        loop.use(places.states, places.states + scan.cell->states);
+        loop.forward();
+    }
+    const void *contiguous(const slimrnn_places &places) {
+        if (places.x_column == 1 && (places.x_row == row || batch == 1)) return places.x;
+        const T *x = static_cast<const T *>(places.x);
+        for (int64_t r = 0; r < batch; r++)
+            for (int64_t k = 0; k < row; k++) gathered.data[r * row + k] = x[r * places.x_row + k * places.x_column];
+        return gathered.data;
+    }
+};
+ReadyStep *ready_step(const slimrnn_scan *s, void *packed) {
+    Pack *pack = static_cast<Pack *>(packed);
+    if (pack->dtype == SLIMRNN_F64) return new ReadyLoop<double>(*s, pack);
+    return new ReadyLoop<float>(*s, pack);
+}
+void run_step(ReadyStep *ready, const slimrnn_places &places) {
+    if (ready->dtype == SLIMRNN_F64)
+        static_cast<ReadyLoop<double> *>(ready)->run(places);
+    else
+        static_cast<ReadyLoop<float> *>(ready)->run(places);
+}
+void release_step(ReadyStep *ready) {
+    if (ready && ready->dtype == SLIMRNN_F64)
+        delete static_cast<ReadyLoop<double> *>(ready);
+    else
+        delete static_cast<ReadyLoop<float> *>(ready);
 }
 int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
@@ -224,10 +277,11 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,  SLIMRNN_ISA::code_fits,
-    SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
-    SLIMRNN_ISA::forward,         SLIMRNN_ISA::sums_size,      SLIMRNN_ISA::backward,   SLIMRNN_ISA::deliver,
-    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,
+    SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,    SLIMRNN_ISA::code_fits,
+    SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input,   SLIMRNN_ISA::release,
+    SLIMRNN_ISA::forward,         SLIMRNN_ISA::sums_size,      SLIMRNN_ISA::backward,     SLIMRNN_ISA::deliver,
+    SLIMRNN_ISA::ready_step,      SLIMRNN_ISA::run_step,       SLIMRNN_ISA::release_step, SLIMRNN_ISA::checksum,
+    SLIMRNN_ISA::product,
 };
 
 }  // namespace slimrnn

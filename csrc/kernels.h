@@ -4,10 +4,10 @@
 
 namespace slimrnn {
 
-// Where the states of a single step are, (batch, width) each.
-struct States {
-    const void *const *before;
-    void *const *after;
+// Single steps of one batch size, for one thread at a time.
+struct ReadyStep {
+    int dtype;
+    int64_t batch;
 };
 
 struct Kernels {
@@ -20,12 +20,14 @@ struct Kernels {
     void *(*pack)(const slimrnn_scan *scan, bool backward, int *status);
     int (*pack_input)(void *packed, const slimrnn_scan *scan);
     void (*release)(void *packed);
-    // The states are the scan's, or where others are given, those.
-    int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, const States *states);
+    int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows);
     // Gradients of parameters are summed into `sums`, numbers of a thread's own, and delivered when all have done.
     int64_t (*sums_size)(const slimrnn_scan *scan, void *packed);
     int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);
     void (*deliver)(const slimrnn_scan *scan, void *packed, const void *sums);
+    ReadyStep *(*ready_step)(const slimrnn_scan *scan, void *packed);  // throws when memory is short
+    void (*run_step)(ReadyStep *ready, const slimrnn_places &places);
+    void (*release_step)(ReadyStep *ready);
     uint64_t (*checksum)(const void *const *data, const int64_t *bytes, int count);
     // One term by itself, see slimrnn_product.
     int (*product)(const slimrnn_scan *scan, int way, int64_t rows, int first, int last, void *x, void *y);

@@ -79,10 +79,10 @@ template <class T> class TimeLoop {
             prepare_forward(memory);
     }
     // The states of a single step lie wherever the caller has them.
-    void use(const States &given) {
+    void use(void *const *before, void *const *after) {
         for (int i = 0; i < states; i++) {
-            start[i] = static_cast<const T *>(given.before[i]) + first * width;
-            end[i] = static_cast<T *>(given.after[i]) + first * width;
+            start[i] = static_cast<const T *>(before[i]) + first * width;
+            end[i] = static_cast<T *>(after[i]) + first * width;
         }
     }
 

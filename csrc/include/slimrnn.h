@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 6
+#define SLIMRNN_ABI 7
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -25,6 +25,7 @@ enum slimrnn_status {
     SLIMRNN_NO_MEMORY = 2,
     SLIMRNN_NO_THREAD = 3,
     SLIMRNN_INTERNAL = 4, /* a mistake in the core itself */
+    SLIMRNN_CHANGED = 5,  /* no error: see slimrnn_step */
 };
 enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
 /* Of one call. */
@@ -215,13 +216,27 @@ SLIMRNN_API int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64
  * own and bias must stay where they are until `close`. Steps of one handle may run in several threads at once. */
 SLIMRNN_API int32_t slimrnn_open(const slimrnn_scan *scan, void **handle);
 SLIMRNN_API void slimrnn_close(void *handle);
-/* (batch, input_size) and the states (batch, width) before -> the states after and the output (batch, width); `before`
- * and `after` are arrays of as many pointers as there are states. */
-SLIMRNN_API int32_t slimrnn_step(void *handle, int64_t batch, const void *x, const void *const *before,
-                                 void *const *after, void *out);
-
 /* A number that tells whether memory still holds what it held: of `count` pieces of so many bytes each. */
 SLIMRNN_API uint64_t slimrnn_checksum(const void *const *data, const int64_t *bytes, int32_t count);
+typedef struct {
+    const void *const *data;
+    const int64_t *bytes;
+    int32_t count;
+    uint64_t checksum;
+} slimrnn_memory;
+
+/* Where the tensors of a step are. x is (batch, input_size) and may lie anyhow, so many numbers from row to row and from
+ * column to column; the others are (batch, width) and contiguous. */
+typedef struct {
+    const void *x;
+    int64_t x_row, x_column;
+    void *out;
+    void *states[2 * SLIMRNN_MOST_STATES]; /* those before the step, then those after it; no more of it is read */
+} slimrnn_places;
+/* x and the states before -> the output and the states after. Where `unchanged` is given and its memory has another
+ * checksum by now, nothing is done and CHANGED returned: the packed weights are old. */
+SLIMRNN_API int32_t slimrnn_step(void *handle, const slimrnn_memory *unchanged, int64_t batch,
+                                 const slimrnn_places *places);
 
 #ifdef __cplusplus
 }

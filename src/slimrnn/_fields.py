@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
@@ -17,9 +19,28 @@ def field_dtype(real: torch.dtype, complex: bool) -> torch.dtype:
     return _COMPLEX[real]
 
 
+def some_parameter(module: nn.Module) -> Tensor:
+    """The first parameter, as `next(module.parameters())`, at a fraction of its cost."""
+    for parameter in module._parameters.values():
+        if parameter is not None:
+            return parameter
+    for child in module._modules.values():
+        if child is not None:
+            try:
+                return some_parameter(child)
+            except LookupError:
+                continue
+    raise LookupError("expected a module with parameters, got none")
+
+
 def side_by_side(h: Tensor) -> Tensor:
     """Real parts, then imaginary parts, along the last axis; a real tensor as it is."""
     return torch.cat([h.real, h.imag], -1) if h.is_complex() else h  # (a transposed view has no gradient where B = 0)
+
+
+def stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """As torch.stack, but one tensor is seen with one more axis and not copied."""
+    return tensors[0].unsqueeze(0) if len(tensors) == 1 else torch.stack([*tensors])
 
 
 def from_pairs(t: Tensor) -> Tensor:

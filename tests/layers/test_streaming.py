@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, parametrizations, vector_to_parameters
 
 from registry import CELLS, FEW_PAIRS, SIZE, STRUCTURES, numbers, randomise_
-from slimrnn import GRU, LSTM, RNN, Dense, LowRank
+from slimrnn import GRU, LSTM, RNN, Cell, Dense, LowRank, Recurrent
+from slimrnn.cells.base import Matvec, State
 from slimrnn.layers import RecurrentStack
-from slimrnn.layers.streaming import find_stream
+from slimrnn.layers.streaming import current_stream
 
 pytestmark = pytest.mark.skipif(GRU(1, 1).backend != "native", reason="the lean path is native")
 
@@ -44,7 +45,7 @@ def test_lean_steps_are_the_whole_sequence(cell: str, structure: str) -> None:
     check(stack, numbers(5, 3, 4))
     check(stack, numbers(5, 4))
     with torch.no_grad():
-        assert find_stream(stack) is not None
+        assert current_stream(stack).serves is (stack.cores[0].line == len(stack.cores[0].transitions) == 1)
 
 
 def test_the_first_layers_input_is_not_added() -> None:
@@ -160,6 +161,52 @@ def test_steps_see_changed_attributes(change: str) -> None:
     check(stack, x)
 
 
+class Scaled(Cell):
+    """With a module of torch's inside."""
+
+    gates = ("n",)
+
+    def __init__(self, hidden_size: int, **options: Any) -> None:
+        super().__init__(hidden_size, **options)
+        self.norm = nn.LayerNorm(hidden_size, dtype=torch.float64)
+
+    def step(self, wx: Tensor, matvec: Matvec, state: State) -> State:
+        return (torch.tanh(self.norm((wx + matvec(state[0])).squeeze(-2))),)
+
+
+def test_attributes_of_foreign_modules_are_seen() -> None:
+    stack, x = Recurrent(Scaled, 3, 8, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    norm = stack.layer(0).cell.norm
+    assert isinstance(norm, nn.LayerNorm)
+    norm.eps = 0.5
+    slow = copy.deepcopy(stack)
+    slow.backend = "reference"
+    with torch.no_grad():
+        torch.testing.assert_close(run(stack, x), run(slow, x), rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(stack(x), slow(x), rtol=1e-11, atol=1e-11)
+
+
+def test_changes_of_other_modules_do_not_matter() -> None:
+    stack, x = LSTM(3, 8, dtype=torch.float64), numbers(4, 2, 3)
+    check(stack, x)
+    packed = stack.__dict__["_stream"]
+    GRU(1, 1).eval()
+    stack.residual = False  # as it was
+    check(stack, x)
+    assert stack.__dict__["_stream"] is packed
+
+
+@pytest.mark.parametrize("change", ["cell's equation", "table of parameters", "transposed view"])
+def test_whole_sequences_see_changes_too(change: str) -> None:
+    stack, x = RNN(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)
+    stack(x)
+    ATTRIBUTES[change](stack)
+    slow = copy.deepcopy(stack)
+    slow.backend = "reference"
+    torch.testing.assert_close(stack(x), slow(x), rtol=1e-11, atol=1e-11)
+
+
 LARGE: dict[str, Callable[[RecurrentStack], Any]] = {
     **INVISIBLE,
     "one column": lambda stack: stack.layer(0).recurrent.get_parameter("weight").data[:, :, 17].add_(1),
@@ -191,10 +238,9 @@ def test_unchanged_layers_are_packed_once() -> None:
     stack, x = LSTM(3, 8, 2, dtype=torch.float64), numbers(4, 2, 3)
     check(stack, x)
     with torch.no_grad():
-        packed = find_stream(stack)
-        assert packed is not None
+        packed = current_stream(stack)
         check(stack, x)
-        assert find_stream(stack) is packed
+        assert stack.__dict__["_stream"] is packed
 
 
 def test_fixed_weights_are_a_promise() -> None:
@@ -216,9 +262,7 @@ def test_views_take_lean_steps(build: type[RecurrentStack]) -> None:
     apart = tuple(s.mT.contiguous().mT for s in state) if isinstance(state, tuple) else state.mT.contiguous().mT
     with torch.no_grad():
         expected = stack.step(x[1].clone(), state)
-        lean = find_stream(stack)
-        assert lean is not None
-        found = lean.step(batch_first[:, 1], apart)
+        found = current_stream(stack).step(batch_first[:, 1], apart)
     assert not batch_first[:, 1].is_contiguous()
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
@@ -231,9 +275,7 @@ def test_layers_of_inference_mode_take_lean_steps() -> None:
     for stack in (made, moved):
         check(stack, x)
         with torch.no_grad():
-            lean = find_stream(stack)
-            assert lean is not None
-            assert lean.step(x[0], stack.initial_state(2)) is not None
+            assert current_stream(stack).step(x[0], stack.initial_state(2)) is not None
         through_numpy(stack)
         check(stack, x)
 

@@ -25,6 +25,7 @@ STRUCTS = {
     "slimrnn_program": library.ProgramStruct,
     "slimrnn_cell": library.CellStruct,
     "slimrnn_scan": library.ScanStruct,
+    "slimrnn_memory": library.MemoryStruct,
 }
 
 
@@ -40,11 +41,11 @@ def constants() -> dict[str, int]:
 def fields_of(struct: str) -> list[tuple[str, str]]:
     """(name, type) of every field, a pointer's type ending in *, an array's in its length."""
     found = []
-    (body,) = re.findall(r"typedef struct \{([^}]*)\} " + struct, header())
+    (body,) = re.findall(r"typedef struct \{([^}]*)\} " + struct + ";", header())
     for declaration in body.split(";")[:-1]:
         kind, names = re.fullmatch(r"\s*(?:const )?(\w+) (.*)", declaration, re.DOTALL).groups()  # type: ignore[union-attr]
         for name in names.split(","):
-            bare, _, length = name.strip().strip("*").partition("[")
+            bare, _, length = re.sub(r"\*(const\b)?|\s", "", name).partition("[")
             size = constants()[length[:-1]] if length else ""
             found.append((bare, f"{kind}{'*' if '*' in name else ''}{size}"))
     return found
@@ -69,6 +70,7 @@ def test_structs_are_those_of_the_header(name: str) -> None:
 
 def test_numbers_are_those_of_the_header() -> None:
     assert constants()["SLIMRNN_ABI"] == library.ABI
+    assert constants()["SLIMRNN_CHANGED"] == library.CHANGED
     for name in ("states", "gates", "products", "registers"):
         assert constants()[f"SLIMRNN_MOST_{name.upper()}"] == getattr(program, f"MOST_{name.upper()}")
 

@@ -6,6 +6,7 @@ import _ctypes
 import ctypes
 import multiprocessing
 import pickle
+import struct
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from multiprocessing.connection import Connection
@@ -20,8 +21,9 @@ import slimrnn
 from registry import needs_library, numbers
 from slimrnn import ops
 from slimrnn.cells import LSTMCell
+from slimrnn.layers.fingerprint import Memory
 from slimrnn.ops import library, resolve_backend
-from slimrnn.ops.library import CellStruct, ScanStruct, TensorStruct, TermStruct, native_library, structures
+from slimrnn.ops.library import CHANGED, CellStruct, ScanStruct, TensorStruct, TermStruct, native_library, structures
 from slimrnn.ops.programs import NativeCell
 from slimrnn.tracing import Around, find
 
@@ -171,7 +173,7 @@ NULLS: dict[str, Callable[[Any], Any]] = {
     "backward": lambda lib: lib.slimrnn_backward(None),
     "open without a scan": lambda lib: lib.slimrnn_open(None, ctypes.byref(ctypes.c_void_p())),
     "open without a handle": lambda lib: lib.slimrnn_open(ctypes.byref(Arguments().scan), None),
-    "step": lambda lib: lib.slimrnn_step(None, 1, None, None, None, None),
+    "step": lambda lib: lib.slimrnn_step(None, None, 1, None),
     "instruction set": lambda lib: lib.slimrnn_use_isa(b""),
 }
 
@@ -240,17 +242,39 @@ def test_single_steps_refuse_what_is_missing() -> None:
     lib, arguments, handle = native_library(), Arguments(), ctypes.c_void_p()
     assert lib is not None
     assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
-    x, *states, out = (arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5))
-    pointers = ctypes.c_void_p * 2
-    sound: list[Any] = [x, pointers(*states[:2]), pointers(*states[2:]), out]
-    assert lib.slimrnn_step(handle, BATCH, *sound) == 0
-    assert lib.slimrnn_step(handle, 0, *sound) == 0
-    assert lib.slimrnn_step(handle, -1, *sound) == 1
-    for k in range(len(sound)):
-        assert lib.slimrnn_step(handle, BATCH, *sound[:k], None, *sound[k + 1 :]) == 1
-    assert lib.slimrnn_step(handle, BATCH, x, pointers(states[0], None), *sound[2:]) == 1
+    places = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 5)]
+
+    def pack(x: int, *others: int) -> bytes:
+        return struct.pack("=Q2q5Q", x, INPUT, 1, *others)
+
+    assert lib.slimrnn_step(handle, None, BATCH, pack(*places)) == 0
+    assert lib.slimrnn_step(handle, None, 0, pack(*places)) == 0
+    assert lib.slimrnn_step(handle, None, -1, pack(*places)) == 1
+    assert lib.slimrnn_step(handle, None, BATCH, None) == 1
+    for k in range(len(places)):
+        assert lib.slimrnn_step(handle, None, BATCH, pack(*places[:k], 0, *places[k + 1 :])) == 1
     lib.slimrnn_close(handle)
     lib.slimrnn_close(None)
+
+
+@needs_library
+def test_single_steps_refuse_changed_memory() -> None:
+    lib, arguments, handle = native_library(), Arguments(), ctypes.c_void_p()
+    assert lib is not None
+    assert lib.slimrnn_open(ctypes.byref(arguments.scan), ctypes.byref(handle)) == 0
+    watched, out = numbers(SIZE), numbers(BATCH, SIZE)
+    addresses = [arguments.address(numbers(BATCH, size)) for size in (INPUT, *[SIZE] * 4)]
+    places = struct.pack("=Q2q5Q", addresses[0], INPUT, 1, arguments.address(out), *addresses[1:])
+    memory = Memory([(watched.data_ptr(), watched.nbytes)])
+    assert lib.slimrnn_step(handle, memory.address, BATCH, places) == 0
+    before = out.clone()
+    watched[-1] += 1
+    out.zero_()
+    assert lib.slimrnn_step(handle, memory.address, BATCH, places) == CHANGED
+    assert not out.any()
+    assert lib.slimrnn_step(handle, None, BATCH, places) == 0
+    assert torch.equal(out, before)
+    lib.slimrnn_close(handle)
 
 
 def test_statuses_are_explained() -> None:

@@ -59,7 +59,7 @@ def test_steps_are_the_reference(cell: str, structure: str, isa: str) -> None:
 
 def test_python_threads_may_step_one_layer() -> None:
     stack = build("lstm", "low-rank+diagonal")
-    jobs = [(numbers(2, INPUT), random_state(stack, 2)) for _ in range(200)]
+    jobs = [(numbers(n, INPUT), random_state(stack, n)) for n in (1, 2, 2, 80) * 50]
 
     def step(job: tuple[Tensor, Any]) -> list[Tensor]:
         with torch.no_grad():
@@ -70,6 +70,21 @@ def test_python_threads_may_step_one_layer() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(step, jobs))
     assert all(all(map(torch.equal, a, b)) for a, b in zip(found, expected, strict=True))
+
+
+def test_inputs_lie_anyhow() -> None:
+    stack = build("lstm")
+    for batch in (1, 3):
+        state, x = random_state(stack, batch), numbers(batch, INPUT)
+        with torch.no_grad():
+            expected, _ = stack.step(x, state)
+            rows, turned = x.repeat_interleave(3, 0)[::3], x.mT.contiguous().mT
+            columns, same = torch.stack([x, x + 1], -1)[..., 0], x[:1].expand(batch, -1)
+            for given in (rows, turned, columns):
+                assert torch.equal(stack.step(given, state)[0], expected)
+            assert torch.equal(stack.step(same, state)[0], stack.step(same.clone(), state)[0])
+            alone, _ = stack.step(columns[0], tuple(part[:, 0] for part in leaves(state)))
+        assert torch.equal(alone, expected[0])
 
 
 def test_conjugate_state() -> None:

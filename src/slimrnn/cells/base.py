@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_count
+from slimrnn._watched import Watched
 from slimrnn.cells.biases import GateBias, gate_bias
 from slimrnn.ops.reference import State as State
 
@@ -21,7 +22,7 @@ class Matvec(Protocol):
     def __call__(self, h: Tensor, gates: slice = ..., /) -> Tensor: ...
 
 
-class Cell(nn.Module):
+class Cell(Watched):
     """state_t = step(U x_t + b, h ↦ W h, state_{t−1}).
 
     A subclass names its gates, says how many states it has, and defines `step` in plain torch:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._checks import check_number
+from slimrnn._watched import Watched
 from slimrnn.ops.reference import State
 
 SMALLEST = 1e-3  # share of `most` that a learned α has at the start: at zero its gradient would vanish
@@ -80,7 +81,7 @@ class Leaky:
         return Leak(self, self.values(units), dtype, device)
 
 
-class Leak(nn.Module):
+class Leak(Watched):
     """α of each unit: fixed, or most · σ(a) with a parameter a."""
 
     def __init__(

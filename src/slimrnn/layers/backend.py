@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import nn
-
+from slimrnn._watched import Watched
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 
-class OnBackend(nn.Module):
+class OnBackend(Watched):
     """A module with recurrent layers."""
 
     @property
     def backend(self) -> str:
-        """The layers' backend, "native" or "reference"; setting it, also to "auto", sets that of all of them."""
+        """The layers' backend: "native", "reference" or "torch". Setting it, also to "auto", sets that of all."""
         found = {layer.backend for layer in self._on_backend()}
         return found.pop() if len(found) == 1 else "mixed"
 
     @backend.setter
     def backend(self, backend: str) -> None:
-        for layer in self._on_backend():
+        layers = self._on_backend()
+        for layer in layers:
+            layer.check_backend(backend)
+        for layer in layers:
             layer.backend = backend
 
     @property
     def runs_as(self) -> str:
-        """What the layers' time loop is: "compiled", "bytecode" or "reference", or "mixed" where they differ."""
+        """What the layers' time loop is: "compiled", "bytecode", "reference" or "torch"; "mixed" where they differ."""
         found = {layer.runs_as for layer in self._on_backend()}
         return found.pop() if len(found) == 1 else "mixed"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from operator import itemgetter
+from operator import getitem, is_, itemgetter
 from typing import Any
 
 from torch import Tensor, nn
 
-from slimrnn.ops.library import native_library
+from slimrnn._watched import Watched, latest
+from slimrnn.ops.library import MemoryStruct, native_library
 
 WHOLE = 1 << 20  # bytes that are read at every step: what the second-level cache holds beside the packed weights
 LINE, EVERY, SLICE = 64, 1 << 12, 1 << 17  # of more: a line of every 4 KiB, and a slice in turn
@@ -23,23 +24,26 @@ class Fingerprint:
     Torch's version counters do not see `parameter.data.add_(...)`, writes through numpy or a fused optimizer; a
     checksum of the memory does. Reading more than a MiB would take longer than the step, so it then reads a sample and,
     in turn, a slice: a few single numbers changed behind torch's back are seen only some steps later. What stays
-    unseen: lists and other objects in attributes that are changed in place."""
+    unseen: lists and other objects in attributes that are changed in place, and attributes of our own modules that are
+    written past `setattr`, into `__dict__`."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module, self.training = module, module.training
-        self.attributes: list[tuple[dict[str, Any], Any, Any, int]] = []
-        self.held: list[tuple[dict[str, Any], str, object]] = []
+        self.change = latest.change  # before looking: a change in between is then seen
+        self.attributes, self.foreign = Attributes(), Attributes()
+        held: list[tuple[dict[str, Any], str, object]] = []
         for m in module.modules():
             own = {name: value for name, value in m.__dict__.items() if name not in BOOKKEEPING}
-            plain = [name for name, value in own.items() if not isinstance(value, Tensor)]
-            if plain:
-                find = itemgetter(*plain)
-                self.attributes.append((m.__dict__, find, find(own), len(m.__dict__)))
+            self.attributes.add(m.__dict__, own)
+            if not isinstance(m, Watched):
+                self.foreign.add(m.__dict__, own)
             tables: list[dict[str, Any]] = [m._parameters, m._buffers, m._modules]
-            self.held += [(table, name, value) for table in tables for name, value in table.items()]
-            self.held += [(m.__dict__, name, value) for name, value in own.items() if isinstance(value, Tensor)]
-        tensors = list({id(t): t for _, _, t in self.held if isinstance(t, Tensor)}.values())
-        self.places = [(t.data_ptr, t.data_ptr(), t.stride, t.stride()) for t in tensors]
+            held += [(table, name, value) for table in tables for name, value in table.items()]
+            held += [(m.__dict__, name, value) for name, value in own.items() if isinstance(value, Tensor)]
+        self.held: Any = list(zip(*held, strict=True)) or [(), (), ()]  # tables, names, values
+        tensors = list({id(t): t for _, _, t in held if isinstance(t, Tensor)}.values())
+        self.looks: list[Callable[[], Any]] = [look for t in tensors for look in (t.data_ptr, t.stride)]
+        self.layouts = [look() for look in self.looks]
         self.versions = [(t, t._version) for t in tensors if not t.is_inference()]
         self.kept = [t.detach() for t in tensors]  # so that no other tensor gets memory that was theirs
         spans = [(t.data_ptr(), _span(t) * t.element_size()) for t in tensors if t.device.type == "cpu"]
@@ -48,30 +52,54 @@ class Fingerprint:
         self.slices = cycle([Memory([one]) for one in _slices(spans)] if self.is_large else [])
 
     def has_same_parts(self) -> bool:
-        """Whether attributes, children and tensors are the same ones, and the tensors are where they were."""
-        if self.module.training is not self.training:
+        """Whether attributes, children and tensors are the same ones, and the tensors are where they were.
+
+        Then `memory` is that of the tensors, and tells whether they hold what they held."""
+        if self.module.training is not self.training or (self.change is not latest.change and not self._look_again()):
             return False
-        for table, name, value in self.held:
-            if table.get(name, self) is not value:
-                return False
-        for find_pointer, pointer, find_stride, stride in self.places:
-            if find_pointer() != pointer or find_stride() != stride:
-                return False
+        tables, names, values = self.held
         try:
-            for entries, find, values, count in self.attributes:
+            if not all(map(is_, map(getitem, tables, names), values)):
+                return False
+        except KeyError:  # one is gone
+            return False
+        if [look() for look in self.looks] != self.layouts:
+            return False
+        return (not self.foreign.modules or self.foreign.are_same()) and (not self.is_large or self._has_same_slice())
+
+    def _look_again(self) -> bool:
+        """After a change of some attribute of some module: whether it was none of these."""
+        change = latest.change
+        if not self.attributes.are_same():
+            return False
+        self.change = change
+        return True
+
+    def _has_same_slice(self) -> bool:
+        """What `memory` does not see of a large module: versions, and the slice whose turn it is."""
+        return all(t._version == version for t, version in self.versions) and next(self.slices).is_unchanged()
+
+
+class Attributes:
+    """Of some modules: all but tensors and torch's own, as they were."""
+
+    def __init__(self) -> None:
+        self.modules: list[tuple[dict[str, Any], Callable[[dict[str, Any]], Any], Any, int]] = []
+
+    def add(self, entries: dict[str, Any], own: dict[str, Any]) -> None:
+        plain = [name for name, value in own.items() if not isinstance(value, Tensor)]
+        if plain:
+            find = itemgetter(*plain)
+            self.modules.append((entries, find, find(own), len(entries)))
+
+    def are_same(self) -> bool:
+        try:
+            for entries, find, values, count in self.modules:
                 if len(entries) != count or find(entries) != values:
                     return False
         except (KeyError, ValueError, RuntimeError):  # one is gone, or cannot be compared with what it was
             return False
         return True
-
-    def has_same_contents(self) -> bool:
-        """Whether the tensors' memory holds what it held. To be asked only while the parts are the same."""
-        if not self.memory.is_unchanged():
-            return False
-        if not self.is_large:
-            return True
-        return all(t._version == version for t, version in self.versions) and next(self.slices).is_unchanged()
 
 
 class Memory:
@@ -84,6 +112,9 @@ class Memory:
         self.data = (ctypes.c_void_p * self.count)(*(address for address, _ in pieces))
         self.bytes = (ctypes.c_int64 * self.count)(*(size for _, size in pieces))
         self.contents = self._read()
+        data, sizes = ctypes.addressof(self.data), ctypes.addressof(self.bytes)
+        self.struct = MemoryStruct(data, sizes, self.count, self.contents)
+        self.address = ctypes.addressof(self.struct)
 
     def _read(self) -> int:
         return 0 if self.checksum is None else int(self.checksum(self.data, self.bytes, self.count))

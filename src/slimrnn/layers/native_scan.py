@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from slimrnn._fields import from_pairs, side_by_side
+from slimrnn._fields import from_pairs, side_by_side, stacked
 from slimrnn.cells.base import State
 from slimrnn.layers.drawn import Drawn
 from slimrnn.layers.input_product import input_matrix, input_product
@@ -41,7 +41,7 @@ def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = No
         return None
     further = {} if layer.leak is None else {LEAK: layer.leak()}
     owns = [own_rows(t.cell, step.trace, further) for t, step in zip(transitions, steps, strict=True)]
-    own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
+    own = None if owns[0] is None else stacked([rows for rows in owns if rows is not None])
     flat = [term for some in terms for term in some or ()]
     return program(steps[0].native, layer.cell.complex, flat, len(transitions), own)
 

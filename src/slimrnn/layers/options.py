@@ -109,7 +109,7 @@ class StackOptions(TypedDict, total=False):
         int | None,
         Option(None, "gradient checkpointing every so many steps: less memory, same gradients", check_count),
     ]
-    backend: Annotated[str, Option("auto", '"auto", "native" or "reference"', _backend)]
+    backend: Annotated[str, Option("auto", '"auto", "native", "reference" or "torch"', _backend)]
     device: Annotated[torch.device | str | None, Option(None, "device of the parameters")]
     dtype: Annotated[
         torch.dtype | None, Option(None, "real type of the parameters", lambda _, dtype: check_real_dtype(dtype))

@@ -12,20 +12,20 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from slimrnn._fields import as_complex, field_dtype, side_by_side
+from slimrnn._fields import as_complex, field_dtype, side_by_side, some_parameter
 from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import leaked
 from slimrnn.cells.zoneout import zoned
-from slimrnn.layers import delays
+from slimrnn.layers import delays, torch_scan
+from slimrnn.layers.chosen_backend import ChosenBackend
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
 from slimrnn.layers.input_product import input_product
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
-from slimrnn.layers.traced import numbered, runs_as, steps_of
+from slimrnn.layers.traced import numbered, steps_of
 from slimrnn.layers.transition import Transition
-from slimrnn.ops import native, reference, resolve_backend
-from slimrnn.ops.library import native_library
+from slimrnn.ops import native, reference
 from slimrnn.ops.noise import uniform
 from slimrnn.ops.operators import traced
 from slimrnn.ops.versions import Snapshot
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class RecurrentLayer(nn.Module):
+class RecurrentLayer(ChosenBackend):
     """state_t = cell(U x_t + b, h ↦ W h, state_{t−1}), with W and U of any structure.
 
     deeper -- further cells that the state passes through within the step, each with its own map and no input (lecture,
@@ -66,7 +66,7 @@ class RecurrentLayer(nn.Module):
             norm = resolved["weight_norm"]
             return structure.build(hidden, width, matrices, complex=field, weight_norm=norm, **place)
 
-        self.backend, self.cell, self.number = resolved["backend"], cell, numbered(self)
+        self.cell, self.number = cell, numbered(self)
         self.recurrent = build(structure, hidden)
         self.input = build(resolved["input_structure"], input_size, len(cell.gates))
         self.deeper_cells = nn.ModuleList(deeper)
@@ -80,33 +80,21 @@ class RecurrentLayer(nn.Module):
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
         start = nn.Parameter(torch.zeros(shape, **place)) if resolved["learn_initial_state"] else None
         self.register_parameter("initial", start)
+        self.backend = resolved["backend"]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         self.number = numbered(self)
-        wanted = self._wanted_backend  # what it stands for may differ here
-        self.backend = "auto" if wanted == "native" and native_library() is None else wanted
-
-    @property
-    def backend(self) -> str:
-        """ "native" or "reference"; "auto" may be set as well."""
-        return self._backend
-
-    @backend.setter
-    def backend(self, wanted: str) -> None:
-        self._backend, self._wanted_backend = resolve_backend(wanted), wanted
-
-    @property
-    def runs_as(self) -> str:
-        """ "compiled": C++ of its own for this cell; "bytecode": the native core runs the cell's program; "reference":
-        a loop in plain torch."""
-        return runs_as(self)
+        self.choose_backend_again()
 
     @property
     def transitions(self) -> list[Transition]:
         """What the state passes through in a step, one after the other."""
-        deeper: Any = zip(self.deeper_cells, self.deeper_maps, strict=True)
-        return [Transition(self.cell, self.recurrent), *(Transition(cell, inner) for cell, inner in deeper)]
+        first, cells = Transition(self.cell, self.recurrent), self.deeper_cells
+        if not len(cells):
+            return [first]
+        deeper: Any = zip(cells, self.deeper_maps, strict=True)
+        return [first, *(Transition(cell, inner) for cell, inner in deeper)]
 
     @property
     def maps(self) -> list[StructuredMap]:
@@ -128,7 +116,7 @@ class RecurrentLayer(nn.Module):
         if self.initial is not None:
             learned = as_complex(self.initial) if self.cell.complex else self.initial
             return tuple(row.repeat(self.line).expand(batch, -1) for row in learned)
-        some = next(self.parameters())
+        some = some_parameter(self)
         dtype = field_dtype(some.dtype, self.cell.complex)
         zero = torch.zeros(batch, self.state_size, dtype=dtype, device=some.device)
         return (zero,) * self.cell.states
@@ -227,9 +215,13 @@ class RecurrentLayer(nn.Module):
         """Over inputs, or over their products; `first_step` is the number of the first in the whole sequence."""
         given = wx_TBGH if x_TBI is None else x_TBI
         assert given is not None
-        if self.backend == "native":
+        backend = self.backend
+        if backend == "torch" and x_TBI is not None and torch_scan.can_serve(x_TBI):
+            torch_scan.check_layer(self)  # again: it may have changed since
+            return torch_scan.run(self, x_TBI, state, lengths_B, reverse)
+        if backend == "native":
             native.tell_of_half_precision(given)
-        if self.backend == "native" and native.can_serve(given.real if given.is_complex() else given):
+        if backend == "native" and native.can_serve(given.real if given.is_complex() else given):
             program = native_program(self, drawn.maps)
             if program is not None:
                 return native_scan(self, program, x_TBI, wx_TBGH, state, drawn, lengths_B, reverse, first_step)

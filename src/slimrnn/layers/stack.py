@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from slimrnn._checks import check_probability
-from slimrnn._fields import field_dtype, side_by_side
+from slimrnn._fields import field_dtype, side_by_side, some_parameter
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
@@ -33,7 +33,7 @@ from slimrnn.layers.inputs import (
 )
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
-from slimrnn.layers.streaming import current_stream, find_stream
+from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -144,8 +144,8 @@ class RecurrentStack(OnBackend):
         return found
 
     def _at(self, index: int) -> RecurrentLayer | LayerGroup:
-        found = self.layers[index]
-        assert isinstance(found, RecurrentLayer | LayerGroup)  # what __init__ put there
+        found = list(self.layers._modules.values())[index]  # a fraction of the cost of self.layers[index]
+        assert isinstance(found, (RecurrentLayer, LayerGroup))  # what __init__ put there
         return found
 
     # --- whole sequences --------------------------------------------------------------------------------
@@ -221,15 +221,10 @@ class RecurrentStack(OnBackend):
         Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
         were changed; `fixed_weights` saves that. Of more than 1 MiB of weights, single numbers written through `.data`
         or numpy may be seen some steps later."""
-        if self.bidirectional:
-            raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
-        for name in ("recurrent_dropout", "weight_drop"):
-            if self.training and getattr(self, name):
-                raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
-        stream = None if state is None else find_stream(self)
-        stepped = None if stream is None or state is None else stream.step(x_t, state)
+        stepped = None if state is None else lean_step(self, x_t, state)
         if stepped is not None:
             return stepped
+        self._check_step()
         x = check_input(x_t, (1, 2), self.input_size, self._dtype, "x_t")
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
@@ -242,6 +237,13 @@ class RecurrentStack(OnBackend):
                 output = side_by_side(layer.shown(states[depth]))
                 x = output + x if self.residual and depth else output
         return (x if batched else x.squeeze(0)), self._join(states, batched)
+
+    def _check_step(self) -> None:
+        if self.bidirectional:
+            raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
+        for name in ("recurrent_dropout", "weight_drop"):
+            if self.training and getattr(self, name):
+                raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
 
     @contextlib.contextmanager
     def fixed_weights(self) -> Iterator[None]:
@@ -265,11 +267,11 @@ class RecurrentStack(OnBackend):
 
     @property
     def _device(self) -> str:
-        return next(self.parameters()).device.type
+        return some_parameter(self).device.type
 
     @property
     def _dtype(self) -> torch.dtype:
-        return next(self.parameters()).dtype
+        return some_parameter(self).dtype
 
     def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
         """The states of each layer."""
@@ -347,7 +349,7 @@ class RecurrentStack(OnBackend):
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         parts.append(f"backend={self.backend!r}")
-        if self.runs_as != self.backend:
+        if self.runs_as != self.backend or self.backend == "torch":
             parts.append(f"runs_as={self.runs_as!r}")
         parts.append(f"parameters={self.num_parameters:,}")
         return f"{type(self).__name__}({', '.join(parts)})"

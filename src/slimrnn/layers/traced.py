@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import torch
+
+from slimrnn._fields import some_parameter
+from slimrnn._watched import latest
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.library import limits
 from slimrnn.tracing import Around, Traced, explain_once, find
@@ -32,8 +36,10 @@ def found_steps(layer: RecurrentLayer) -> list[Traced | str]:
 
 
 def runs_as(layer: RecurrentLayer) -> str:
-    """ "compiled", "bytecode" or "reference"; says nothing, and computes nothing."""
-    some = next(layer.parameters())
+    """ "compiled", "bytecode", "reference" or "torch"; says nothing, and computes nothing."""
+    some = some_parameter(layer)
+    if layer.backend == "torch":
+        return "torch"
     if layer.backend != "native" or some.device.type != "cpu" or some.dtype not in DTYPES:
         return "reference"
     steps, counts = usable(found_steps(layer)), [transition.recurrent.term_count for transition in layer.transitions]
@@ -51,6 +57,18 @@ def usable(steps: Sequence[Traced | str]) -> list[Traced] | None:
 def steps_of(number: int) -> list[Traced] | None:
     """What the native core runs for each transition of a layer; None where it cannot, which is told once."""
     layer = _layers[number]
+    if torch._C._is_tracing():  # where sizes are no numbers
+        return _looked_for(layer)
+    kept, change, shapes = _kept.get(layer), latest.change, _shapes(layer)
+    if kept is not None and kept.change is change and kept.shapes == shapes:
+        return kept.steps
+    found = _looked_for(layer)
+    if found is not None and not any(transition.cell._modules for transition in layer.transitions):
+        _kept[layer] = Kept(change, shapes, found)
+    return found
+
+
+def _looked_for(layer: RecurrentLayer) -> list[Traced] | None:
     steps = found_steps(layer)
     for transition, step in zip(layer.transitions, steps, strict=True):
         if isinstance(step, str):
@@ -61,3 +79,20 @@ def steps_of(number: int) -> list[Traced] | None:
 
 # What torch.compiler.assume_constant_result does; that would import torch._dynamo, as long as all the rest of slimrnn.
 steps_of.__dict__["_dynamo_marked_constant"] = True
+
+
+class Kept(NamedTuple):
+    """The steps of a layer, and when they were found: they hold until some watched module has changed."""
+
+    change: object
+    shapes: list[torch.Size | None]
+    steps: list[Traced]
+
+
+_kept: WeakKeyDictionary[RecurrentLayer, Kept] = WeakKeyDictionary()
+
+
+def _shapes(layer: RecurrentLayer) -> list[torch.Size | None]:
+    """Of the cells' tensors, which may be replaced without a word."""
+    tables = [table for t in layer.transitions for table in (t.cell._parameters, t.cell._buffers)]
+    return [None if tensor is None else tensor.shape for table in tables for tensor in table.values()]

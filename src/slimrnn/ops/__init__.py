@@ -1,4 +1,5 @@
-"""The time loop, once per backend: `reference` in plain torch is the definition, `native` the fast one."""
+"""The time loop, once per backend: `reference` in plain torch is the definition, `native` the fast one, and `torch`
+torch's own operators for the layers that torch has."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from slimrnn.ops.library import missing_reason, native_library
 
 __all__ = ["BACKENDS", "resolve_backend"]
 
-BACKENDS = ("auto", "native", "reference")
+BACKENDS = ("auto", "native", "reference", "torch")
 
 
 def resolve_backend(backend: str) -> str:

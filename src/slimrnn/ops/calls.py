@@ -48,41 +48,34 @@ def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: 
 class Call:
     """A filled-in slimrnn_scan, and the tensors that its pointers need alive."""
 
-    def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = ()) -> None:
-        plan, state = inputs.plan, inputs.state
+    def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = (), **results: Tensor | None) -> None:
+        """`results` are other tensors that the struct points to. One that is not contiguous is copied, so those that
+        are written must be."""
+        x, u, bias, state, own, mask, lengths, seed, weights, plan, reverse, first_step = inputs
         _, batch, width = state.shape
-        self.terms = FilledTerms(plan, inputs.weights, gradients)
+        self.terms = FilledTerms(plan, weights, gradients)
         self.cell = plan.cell.struct(width)
+        lengths = None if lengths is None else lengths.to(torch.int64)
+        results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths)
+        self.held = {name: tensor.contiguous() for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
             dtype=DTYPES[state.dtype],
             is_complex=plan.complex,
-            reverse=inputs.reverse,
+            reverse=reverse,
             threads=min(torch.get_num_threads(), batch) if enough else 1,
             term_count=len(plan.terms),
             phases=plan.phases,
             time=time,
             batch=batch,
             width=width,
-            input_size=0 if inputs.u is None else inputs.u.shape[-1],
-            first_step=inputs.first_step,
-            seed=0 if inputs.seed is None else int(inputs.seed),
+            input_size=0 if u is None else u.shape[-1],
+            first_step=first_step,
+            seed=0 if seed is None else int(seed),
             cell=ctypes.pointer(self.cell),
             terms=self.terms.structs,
+            **{name: tensor.data_ptr() for name, tensor in self.held.items()},
         )
-        lengths = None if inputs.lengths is None else inputs.lengths.to(torch.int64)
-        self.held: list[Tensor] = []
-        self.point(x=inputs.x, u=inputs.u, bias=inputs.bias, state=state, own=inputs.own)
-        self.point(mask=inputs.mask, lengths=lengths)
-
-    def point(self, **tensors: Tensor | None) -> None:
-        """Set pointers of the struct; a tensor that is not contiguous is copied, so results must be."""
-        for name, tensor in tensors.items():
-            if tensor is None:
-                setattr(self.struct, name, None)
-            else:
-                self.held.append(tensor.contiguous())
-                setattr(self.struct, name, self.held[-1].data_ptr())
 
     def run(self, function: str) -> None:
         check(getattr(native_library(), function)(ctypes.byref(self.struct)))
@@ -93,15 +86,16 @@ class FilledTerms:
 
     def __init__(self, plan: Plan, weights: Sequence[Tensor], gradients: Sequence[Tensor] = ()) -> None:
         self.weights = [w.contiguous() for w in weights]
-        self.tensors = (TensorStruct * len(self.weights))()
-        for number, (struct, tensor) in enumerate(zip(self.tensors, self.weights, strict=True)):
-            struct.data = tensor.data_ptr()
-            if gradients:
-                struct.gradient = gradients[number].data_ptr()
-            struct.dims = tensor.dim() - (plan.complex and tensor.is_floating_point())  # a pair is no axis
-            struct.shape[: struct.dims] = tensor.shape[: struct.dims]
-        self.structs, first = (TermStruct * len(plan.terms))(), 0
-        for term, (structure, count) in zip(self.structs, plan.terms, strict=True):
-            term.structure, term.tensor_count = structures()[structure], count
-            term.tensors = ctypes.pointer(self.tensors[first])
+        tensors = []
+        for number, weight in enumerate(self.weights):
+            gradient = gradients[number].data_ptr() if gradients else None
+            is_pairs = plan.complex and weight.is_floating_point()
+            shape = weight.shape[:-1] if is_pairs else weight.shape  # a pair is no axis
+            tensors.append(TensorStruct(weight.data_ptr(), gradient, len(shape), tuple(shape)))
+        self.tensors = (TensorStruct * len(tensors))(*tensors)
+        terms, first = [], 0
+        for structure, count in plan.terms:
+            at = ctypes.pointer(self.tensors[first]) if first else self.tensors
+            terms.append(TermStruct(structures()[structure], count, at))
             first += count
+        self.structs = (TermStruct * len(terms))(*terms)

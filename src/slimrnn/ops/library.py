@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 6
+ABI = 7
 STATUS = {
     1: "bad argument",
     2: "out of memory",
@@ -20,6 +20,7 @@ STATUS = {
     4: "a mistake in the core itself, which you should report",
 }
 
+CHANGED = 5  # of slimrnn_step: the memory is not as it was
 
 LIMITS = ("terms", "phases", "dims", "gates", "states", "products", "registers")  # as slimrnn_limit
 MOST_DIMS, MOST_PRODUCTS = 4, 8  # the length of arrays within structs
@@ -102,6 +103,12 @@ class ScanStruct(ctypes.Structure):
     )
 
 
+class MemoryStruct(ctypes.Structure):
+    """slimrnn_memory"""
+
+    _fields_ = (("data", c_void_p), ("bytes", c_void_p), ("count", c_int32), ("checksum", c_uint64))
+
+
 @cache
 def native_library() -> ctypes.CDLL | None:
     """The loaded library, or None where the package was installed without one (see `missing_reason`)."""
@@ -165,7 +172,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "open": ([POINTER(ScanStruct), POINTER(c_void_p)], c_int32),
         "close": ([c_void_p], None),
         "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),
-        "step": ([c_void_p, c_int64, *(c_void_p,) * 4], c_int32),
+        "step": ([c_void_p, c_void_p, c_int64, c_char_p], c_int32),  # slimrnn_places as bytes, the cheapest struct
     }
     for name, (arguments, result) in signatures.items():
         function = getattr(lib, "slimrnn_" + name)

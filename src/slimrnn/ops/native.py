@@ -55,7 +55,7 @@ def as_inputs(
 
     x is (T, B, I) with input weights u (G, H, I), or without u the products (T, B, G, H)."""
     plan, weights, own = program
-    start = torch.stack([pairs_flat(part) for part in state])
+    start = torch.stack([pairs_flat(part) for part in state])  # a copy: the caller's own may change before backward
     own = None if own is None else own.to(start.dtype)  # a cell may have forgotten the type that it was given
     if plan.complex:
         weights = [real_view(weight) for weight in weights]

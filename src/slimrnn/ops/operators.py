@@ -66,8 +66,7 @@ def run_forward(inputs: Inputs, keep: bool) -> Results:
     """-> out (T, B, W), last (S, B, W), and what backward needs, or nothing: slots (T, B, K, W) and the other states
     (S-1, T, B, W)."""
     out, last, gates, states = _results(inputs, keep)
-    call = Call(inputs, len(out))
-    call.point(out=out, last=last, gate_history=_or_none(gates), state_history=_or_none(states))
+    call = Call(inputs, len(out), out=out, last=last, gate_history=_or_none(gates), state_history=_or_none(states))
     call.run("slimrnn_forward")
     return out, last, gates, states
 
@@ -81,10 +80,10 @@ def run_backward(
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
     for sums in (d_u, d_bias, d_own, *d_weights):
         sums.zero_()
-    call = Call(inputs, len(out), d_weights)
-    call.point(d_out=d_out, d_last=d_last, out=out, gate_history=_or_none(gates), state_history=_or_none(states))
-    call.point(d_wx=_or_none(d_wx), d_u=_or_none(d_u), d_bias=_or_none(d_bias), d_own=_or_none(d_own), d_state=d_state)
-    call.run("slimrnn_backward")
+    given = {"d_out": d_out, "d_last": d_last, "out": out}
+    history = {"gate_history": _or_none(gates), "state_history": _or_none(states)}
+    summed = {"d_wx": _or_none(d_wx), "d_u": _or_none(d_u), "d_bias": _or_none(d_bias), "d_own": _or_none(d_own)}
+    Call(inputs, len(out), d_weights, **given, **history, **summed, d_state=d_state).run("slimrnn_backward")
     return found
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import weakref
 from collections.abc import Sequence
 
-from torch import Tensor
+from torch import Tensor, empty_like
 
 from slimrnn.ops import native
 from slimrnn.ops.calls import Call
-from slimrnn.ops.library import check, native_library
+from slimrnn.ops.library import CHANGED, check, native_library
 from slimrnn.ops.terms import Program
 
 
@@ -19,32 +20,40 @@ class Stepper:
 
     def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
         _, hidden, input_size = u.shape
-        self.states = program.plan.cell.states
-        state = (u.new_empty(1, hidden),) * self.states
-        bias = None if bias is None else bias.clone()  # is not packed
-        inputs = native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
+        states = program.plan.cell.states
+        state = (u.new_empty(1, hidden),) * states
+        bias, own = (None if t is None else t.clone() for t in (bias, program.own))  # which are not packed
+        inputs = native.as_inputs(program._replace(own=own), state[0].real.new_empty(1, 1, input_size), u, bias, state)
         self.call = Call(inputs, 1)
-        self.bytes = hidden * u.element_size()
-        self.pointers = ctypes.c_void_p * self.states
+        self.pack = struct.Struct(f"=Q2q{1 + 2 * states}Q").pack
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None
         check(library.slimrnn_open(ctypes.byref(self.call.struct), ctypes.byref(handle)))
-        self.handle, self.function = handle, library.slimrnn_step
+        self.handle, self.function = handle.value, library.slimrnn_step
         weakref.finalize(self, library.slimrnn_close, handle)
 
     def __call__(
-        self, x: Tensor, batch: int, before: Sequence[Tensor], after: Sequence[Tensor], depth: int, out: Tensor
-    ) -> None:
-        """Into `out` (B, W), for contiguous x (B, I); of the states (L, B, H) number `depth` is meant."""
-        at = depth * batch * self.bytes
-        pointers = self.pointers
-        status = self.function(
-            self.handle,
-            batch,
-            x.data_ptr(),
-            pointers(*[part.data_ptr() + at for part in before]),
-            pointers(*[part.data_ptr() + at for part in after]),
-            out.data_ptr(),
-        )
+        self,
+        unchanged: int | None,
+        batch: int,
+        x: Tensor,
+        strides: tuple[int, ...],
+        output_like: Tensor,
+        states: Sequence[int],
+    ) -> Tensor:
+        """y (B, W) for x (B, I); `states` are the addresses of those before the step (B, W), then of those after it.
+
+        Raises Changed, and does nothing, if memory is not as it was, which `unchanged` tells of: the address of a
+        MemoryStruct, or None."""
+        y = empty_like(output_like)
+        places = self.pack(x.data_ptr(), *strides, y.data_ptr(), *states)
+        status = self.function(self.handle, unchanged, batch, places)
+        if status == CHANGED:
+            raise Changed
         if status:
             check(status)
+        return y
+
+
+class Changed(Exception):
+    """The weights are not those that were packed."""

@@ -18,6 +18,7 @@ from typing_extensions import Self
 from slimrnn import _hooks
 from slimrnn._checks import check_count, check_real_dtype
 from slimrnn._fields import as_complex, field_dtype, real_view
+from slimrnn._watched import Watched
 from slimrnn.ops.terms import Term
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Structure:
         return Product((self, other))
 
 
-class StructuredMap(nn.Module):
+class StructuredMap(Watched):
     """y_g = W_g h, one matrix per gate, together with its parameters.
 
     A subclass registers its parameters with `add_parameter`, returns from `prepare` the tensors to multiply with and

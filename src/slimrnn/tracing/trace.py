@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from slimrnn._fields import stacked
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops.noise import uniform
 from slimrnn.tracing import functions as functions  # which stand-ins find by name
@@ -185,16 +186,17 @@ def own_rows(cell: nn.Module, trace: Trace, further: dict[str, Tensor]) -> Tenso
         return None
     hidden: int = cell.hidden_size  # type: ignore[assignment]
     values: dict[Node, Any] = {}
-    for n in order(trace.own):
+    nodes = order(trace.own)
+    for n in nodes:
         if n.op == "own":
             name, row = n.attr
             t = further[name] if name in further else _attribute(cell, name)
             values[n] = t if row is None else t[row]
     dtype = next((t.dtype for t in values.values() if t.is_floating_point()), torch.get_default_dtype())
-    for n in order(trace.own):
+    for n in nodes:
         if n.op != "own":
             values[n] = evaluate(n, [values[a] for a in n.args], hidden, dtype)
-    return torch.stack([torch.as_tensor(values[n]).expand(hidden) for n in trace.own])
+    return stacked([torch.as_tensor(values[n]).expand(hidden) for n in trace.own])
 
 
 def _attribute(module: nn.Module, path: str) -> Tensor:

@@ -79,7 +79,7 @@ class ModelConfig:
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """clip the rows of the matrices to this norm after each update"""
     checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default
-    backend: Literal["auto", "native", "reference"] = "auto"
+    backend: Literal["auto", "native", "reference", "torch"] = "auto"
 
 
 @dataclass(frozen=True)
