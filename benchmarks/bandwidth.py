@@ -1,0 +1,38 @@
+"""Layers whose recurrence is diagonal beside the time that their memory traffic takes: nothing else is in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from cases import Shape
+from timing import Options, best_times
+
+from slimrnn import RNN, ComplexDiagonal, Diagonal, UnICORNN
+from slimrnn.layers import RecurrentStack
+
+BAR = 3.0  # times the bound
+LAYERS: dict[str, Callable[[Shape], RecurrentStack]] = {
+    "UnICORNN x Diagonal": lambda s: UnICORNN(s.m, s.n, structure=Diagonal()),
+    "LRU": lambda s: RNN(s.m, s.n, nonlinearity="identity", complex=True, structure=ComplexDiagonal()),
+}
+SHAPES = (Shape(128, 20, 784), Shape(512, 20, 784))
+WIDE = 1 << 25  # numbers: more than any cache holds
+
+
+def bytes_moved(layer: RecurrentStack, shape: Shape) -> int:
+    """What forward and backward must write and read at least: the history of states and of what the step keeps, once
+    each way, and the gradient of the output."""
+    core = layer.cores[0]
+    steps = core.traced_steps()
+    assert steps is not None
+    native = steps[0].native
+    width = shape.n * (2 if layer.layer(0).cell.complex else 1)
+    return (2 * (native.states + native.kept) + 1) * 4 * width * shape.B * shape.T
+
+
+def copy_bandwidth(options: Options) -> float:
+    """Bytes per second that one core reads and writes when it copies."""
+    source, target = torch.ones(WIDE), torch.ones(WIDE)
+    best = best_times({"copy": lambda: target.copy_(source)}, options, "copy bandwidth", budget=1)
+    return 2 * 4 * WIDE / best["copy"]
