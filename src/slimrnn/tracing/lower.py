@@ -265,20 +265,17 @@ class Function:
         wanted: Iterable[Node] = [s.node for s in stores] + [n for n, _ in sums] + [n.args[0] for n in totals]
         for n in wanted:
             need(n)
-        lines += [Line("STORE", s.node, s.place) for s in stores]
-        lines += [Line("SUM", n, None, row) for n, row in sums]
-        lines += [Line("TOTAL", n.args[0], None, self._row_sum(n)) for n in totals]
-        return lines
+        lines += [*(Line("STORE", s.node, s.place) for s in stores), *(Line("SUM", n, None, row) for n, row in sums)]
+        return lines + [Line("TOTAL", n.args[0], None, self._row_sum(n)) for n in totals]
 
     def _row_sum(self, n: Node) -> int:
         return self.row_sums.setdefault(n, len(self.row_sums))
 
     def _rows(self, wanted: Sequence[Node]) -> list[Line]:
         """What makes these row sums of those that are known."""
-        nodes = order(wanted, stop=self.known_rows)
-        read = {a for n in nodes for a in n.args if a in self.known_rows}
+        made = [n for n in order(wanted, stop=self.known_rows) if n.kind == "r"]
+        read = {a for n in made for a in n.args if a in self.known_rows}
         lines = [Line("PER_ROW", n, None, self._row_sum(n)) for n in sorted(read, key=lambda n: n.number)]
-        made = [n for n in nodes if n.kind == "r"]
         self.known_rows |= set(made)
         return [*lines, *(Line("COMPUTE", n, None, self._row_sum(n)) for n in made)]
 
