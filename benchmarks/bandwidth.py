@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
-from cases import Shape
-from timing import Options, best_times
+from cases import QUICK_TIME, Shape
+from timing import Options, best_times, training_pass
 
 from slimrnn import RNN, ComplexDiagonal, Diagonal, UnICORNN
 from slimrnn.layers import RecurrentStack
 
-BAR = 3.0  # times the bound
 LAYERS: dict[str, Callable[[Shape], RecurrentStack]] = {
     "UnICORNN x Diagonal": lambda s: UnICORNN(s.m, s.n, structure=Diagonal()),
     "LRU": lambda s: RNN(s.m, s.n, nonlinearity="identity", complex=True, structure=ComplexDiagonal()),
@@ -36,3 +35,15 @@ def copy_bandwidth(options: Options) -> float:
     source, target = torch.ones(WIDE), torch.ones(WIDE)
     best = best_times({"copy": lambda: target.copy_(source)}, options, "copy bandwidth", budget=1)
     return 2 * 4 * WIDE / best["copy"]
+
+
+def records(options: Options, speed: float) -> Iterator[dict[str, object]]:
+    """Of every layer and shape, where copies have this speed."""
+    for shape in (s.cut(QUICK_TIME) if options.quick else s for s in SHAPES):
+        for name, make in LAYERS.items():
+            if options.wants(name, shape):
+                layer = make(shape)
+                best = best_times({name: training_pass(layer, shape)}, options, f"diagonal, {name}", budget=3)[name]
+                bound = bytes_moved(layer, shape) / speed
+                record = {"layer": name, "n/B/T/m": str(shape), "runs as": layer.runs_as, "ours ms": 1e3 * best}
+                yield record | {"bound ms": 1e3 * bound, "ours / bound": best / bound}

@@ -103,18 +103,9 @@ def cells(options: Options) -> Iterator[Table]:
 def diagonal(options: Options) -> Iterator[Table]:
     """Diagonal recurrences beside what their memory traffic alone would take, on one thread."""
     torch.set_num_threads(1)
-    speed, records = bandwidth.copy_bandwidth(options), []
-    for shape in (s.cut(cases.QUICK_TIME) if options.quick else s for s in bandwidth.SHAPES):
-        for name, make in bandwidth.LAYERS.items():
-            if not options.wants(name, shape):
-                continue
-            layer = make(shape)
-            best = best_times({name: training_pass(layer, shape)}, options, f"diagonal, {name}", budget=3)[name]
-            bound = bandwidth.bytes_moved(layer, shape) / speed
-            record: Record = {"layer": name, "n/B/T/m": str(shape), "runs as": layer.runs_as, "ours ms": 1e3 * best}
-            record |= {"bound ms": 1e3 * bound, "ours / bound": best / bound}
-            records.append(record | {"bar": bandwidth.BAR, "met": _met(best <= bandwidth.BAR * bound, options)})
-    notes = [f"bound: bytes that must be read and written, at the {speed / 1e9:.1f} GB/s of a copy."]
+    speed = bandwidth.copy_bandwidth(options)
+    records = list(bandwidth.records(options, speed))
+    notes = [f"bound: bytes that must be read and written, at the {speed / 1e9:.1f} GB/s of a copy; bar: at most 3."]
     yield Table("diagonal recurrences, forward + backward, 1 thread", records, notes, {"threads": 1})
 
 

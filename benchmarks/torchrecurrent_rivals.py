@@ -8,7 +8,6 @@ import importlib.util
 from cases import Shape
 from torch import nn
 
-BAR = 6.0  # rival / ours at n = 128
 SAME = {  # names of cases.ZOO -> theirs
     "LSTM, peepholes": "PeepholeLSTM",
     "MGU": "MGU",
