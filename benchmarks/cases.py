@@ -132,6 +132,7 @@ ZOO: dict[str, Callable[..., RecurrentStack]] = {
     "GRU": GRU,
     "GRU, reset before": partial(GRU, reset="before"),
     "LSTM": LSTM,
+    "LSTM, peepholes": partial(LSTM, peephole=True),
     "LSTM, zoneout 0.1": partial(LSTM, zoneout=0.1),
     "MGU": MGU,
     "LEM": LEM,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import bandwidth
 import cases
 import jax_rivals
 import torch
+import torchrecurrent_rivals
 from cases import JAX, LAYERS, LOOP, Row, Shape
 from forced import as_bytecode
 from memory import peak_megabytes
@@ -99,12 +101,17 @@ def cells(options: Options) -> Iterator[Table]:
             continue
         ours = make(shape.m, shape.n)
         layers = {"ours": ours, LOOP: make(shape.m, shape.n, backend="reference"), "nn.GRU": nn.GRU(shape.m, shape.n)}
+        if theirs := torchrecurrent_rivals.layer(name, shape):
+            layers["torchrecurrent"] = theirs
         if ours.runs_as == "compiled":
             layers["bytecode"] = as_bytecode(make(shape.m, shape.n))
         passes = {key: training_pass(layer, shape) for key, layer in layers.items()}
         best = best_times(passes, options, f"cells, {name}", budget=8)
         record: Record = {"cell": name, "n/B/T/m": str(shape), "runs as": ours.runs_as, "ours ms": 1e3 * best["ours"]}
         record |= {f"over {key}": best[key] / best["ours"] for key in (LOOP, "nn.GRU")}
+        if torchrecurrent_rivals.installed():
+            rival = best.get("torchrecurrent")
+            record["over torchrecurrent"] = rival / best["ours"] if rival else None
         slower = best["bytecode"] / best["ours"] if "bytecode" in best else None
         records.append(record | {"bytecode / compiled time": slower})
     notes = [
@@ -112,6 +119,15 @@ def cells(options: Options) -> Iterator[Table]:
     ]
     notes.append("MinGRU and MinLSTM none.")
     yield Table(f"cells, forward + backward, {_threads(threads)}", records, notes, {"threads": threads})
+
+
+def diagonal(options: Options) -> Iterator[Table]:
+    """Diagonal recurrences beside what their memory traffic alone would take, on one thread."""
+    torch.set_num_threads(1)
+    speed = bandwidth.copy_bandwidth(options)
+    records = list(bandwidth.records(options, speed))
+    notes = [f"bound: bytes that must be read and written, at the {speed / 1e9:.1f} GB/s of a copy; bar: at most 3."]
+    yield Table("diagonal recurrences, forward + backward, 1 thread", records, notes, {"threads": 1})
 
 
 def step(options: Options) -> Iterator[Table]:
@@ -329,6 +345,7 @@ SECTIONS = {
     "everyday": everyday,
     "connections": connections,
     "cells": cells,
+    "diagonal": diagonal,
     "step": step,
     "memory": memory,
     "scaling": scaling,

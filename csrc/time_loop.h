@@ -70,7 +70,7 @@ template <class T> class TimeLoop {
             map.masked = masked, map.scratch = scratch;
         }
         if (s.lengths) some = SomeRows<T>(s, rows, memory);
-        spare = memory.take(cell.spares * block), row_sums = memory.take(cell.row_sums * rows);
+        spare = memory.take(cell.spares * block), row_sums = memory.take(cell.row_sums * Step<T>::row_sum_size(rows));
         for (int i = 0; i < states && s.state; i++) start[i] = in(s.state, i, width);
         for (int i = 0; i < states && s.last; i++) end[i] = out(s.last, i, width);
         if (sums)

@@ -6,7 +6,7 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 // h = tanh(U x + W h + b)
-template <class T> struct Cell_b18f361a0e104047 {
+template <class T> struct Cell_81e66ac6755b840d {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, w, 0, 1);
@@ -46,7 +46,7 @@ template <class T> struct Cell_b18f361a0e104047 {
 };
 
 // h = relu(U x + W h + b)
-template <class T> struct Cell_bd3f0deb9c181d6a {
+template <class T> struct Cell_b96d139283199ad6 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, w, 0, 1);
@@ -85,7 +85,7 @@ template <class T> struct Cell_bd3f0deb9c181d6a {
 };
 
 // h = U x + W h + b
-template <class T> struct Cell_4d22a42e248fca7e {
+template <class T> struct Cell_1297847f33fb4c8c {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, w, 0, 1);
@@ -119,7 +119,7 @@ template <class T> struct Cell_4d22a42e248fca7e {
 };
 
 // LSTM
-template <class T> struct Cell_757a59aa64dc72d0 {
+template <class T> struct Cell_d27dc8d3fd9e1eda {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, 4 * w, 0, 4);
@@ -221,7 +221,7 @@ template <class T> struct Cell_757a59aa64dc72d0 {
 };
 
 // LSTM with peepholes
-template <class T> struct Cell_0ebf1d9b6e31c664 {
+template <class T> struct Cell_f42f168378cd14e5 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, 4 * w, 0, 4);
@@ -356,7 +356,7 @@ template <class T> struct Cell_0ebf1d9b6e31c664 {
 };
 
 // GRU, reset after the product
-template <class T> struct Cell_c669c54d1d328f71 {
+template <class T> struct Cell_10c200720980c963 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
@@ -421,8 +421,7 @@ template <class T> struct Cell_c669c54d1d328f71 {
                     const Vec<T> v42 = n.get(p0 + k);
                     const Vec<T> v30 = n.get(p1 + k);
                     const Vec<T> v44 = v42 * v30;
-                    const Vec<T> v45 = -v44;
-                    const Vec<T> v46 = v42 + v45;
+                    const Vec<T> v46 = v42 - v44;
                     const Vec<T> v48 = T(1.0) - v30;
                     const auto v61 = v48 == T(0.0);
                     const Vec<T> v41 = n.get(p2 + k);
@@ -462,7 +461,7 @@ template <class T> struct Cell_c669c54d1d328f71 {
 };
 
 // GRU, reset after the product, without biases
-template <class T> struct Cell_e2d38602e530a21a {
+template <class T> struct Cell_01a6b74566779d1e {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
@@ -522,8 +521,7 @@ template <class T> struct Cell_e2d38602e530a21a {
                     const Vec<T> v28 = n.get(p0 + k);
                     const Vec<T> v24 = n.get(p1 + k);
                     const Vec<T> v30 = v28 * v24;
-                    const Vec<T> v31 = -v30;
-                    const Vec<T> v32 = v28 + v31;
+                    const Vec<T> v32 = v28 - v30;
                     const Vec<T> v34 = T(1.0) - v24;
                     const auto v47 = v34 == T(0.0);
                     const Vec<T> v27 = n.get(p2 + k);
@@ -562,7 +560,7 @@ template <class T> struct Cell_e2d38602e530a21a {
 };
 
 // GRU, reset before the product
-template <class T> struct Cell_90d04ad711bf912e {
+template <class T> struct Cell_faed35892f75b1c4 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, 3 * w, 0, 2);
@@ -620,8 +618,7 @@ template <class T> struct Cell_90d04ad711bf912e {
                     const Vec<T> v33 = n.get(p0 + k);
                     const Vec<T> v29 = n.get(p1 + k);
                     const Vec<T> v35 = v33 * v29;
-                    const Vec<T> v36 = -v35;
-                    const Vec<T> v37 = v33 + v36;
+                    const Vec<T> v37 = v33 - v35;
                     const Vec<T> v27 = n.get(p2 + k);
                     const Vec<T> v42 = v27 * v27;
                     const Vec<T> v43 = T(1.0) - v42;
@@ -677,7 +674,7 @@ template <class T> struct Cell_90d04ad711bf912e {
 };
 
 // MGU
-template <class T> struct Cell_d79f4a209ae438c1 {
+template <class T> struct Cell_b706f000ae850661 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, 2 * w, 0, 1);
@@ -768,8 +765,7 @@ template <class T> struct Cell_d79f4a209ae438c1 {
                     const Vec<T> v41 = v17 * v40;
                     const Vec<T> v42 = v38 * v41;
                     const Vec<T> v28 = v26 * v17;
-                    const Vec<T> v29 = -v28;
-                    const Vec<T> v30 = v26 + v29;
+                    const Vec<T> v30 = v26 - v28;
                     const Vec<T> v37 = v35 * v17;
                     const Vec<T> v39 = v30 + v37;
                     n.put(p5 + k, v42);
@@ -782,7 +778,7 @@ template <class T> struct Cell_d79f4a209ae438c1 {
 };
 
 // LEM
-template <class T> struct Cell_5fa9adaa613fe4bf {
+template <class T> struct Cell_471e8739bdda19e0 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, 4 * w, 0, 3);
@@ -893,11 +889,9 @@ template <class T> struct Cell_5fa9adaa613fe4bf {
                     const Vec<T> v60 = v35 * v35;
                     const Vec<T> v61 = T(1.0) - v60;
                     const Vec<T> v62 = v57 * v61;
-                    const Vec<T> v58 = -v57;
-                    const Vec<T> v59 = v55 + v58;
+                    const Vec<T> v59 = v55 - v57;
                     const Vec<T> v49 = v46 * v31;
-                    const Vec<T> v50 = -v49;
-                    const Vec<T> v51 = v46 + v50;
+                    const Vec<T> v51 = v46 - v49;
                     n.put(p8 + k, v65);
                     n.put(p9 + k, v68);
                     n.put(p10 + k, v62);
@@ -911,7 +905,7 @@ template <class T> struct Cell_5fa9adaa613fe4bf {
 };
 
 // coRNN
-template <class T> struct Cell_7649735347eade13 {
+template <class T> struct Cell_9bd88bb7d871c6cf {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
@@ -970,18 +964,17 @@ template <class T> struct Cell_7649735347eade13 {
                     const Vec<T> v34 = v31 + v33;
                     const Vec<T> v36 = v34 * T(0.042);
                     const Vec<T> v23 = n.get(p2 + k);
-                    const Vec<T> v44 = v23 * v23;
-                    const Vec<T> v46 = T(1.0) - v44;
-                    const Vec<T> v47 = v36 * v46;
-                    const Vec<T> v37 = -v36;
-                    const Vec<T> v42 = v37 * T(2.7);
-                    const Vec<T> v43 = v30 + v42;
-                    const Vec<T> v39 = v37 * T(4.7);
-                    const Vec<T> v40 = v34 + v39;
-                    n.put(p3 + k, v47);
-                    n.put(p4 + k, v47);
-                    n.put(p5 + k, v43);
-                    n.put(p6 + k, v40);
+                    const Vec<T> v48 = v23 * v23;
+                    const Vec<T> v50 = T(1.0) - v48;
+                    const Vec<T> v51 = v36 * v50;
+                    const Vec<T> v45 = v36 * T(2.7);
+                    const Vec<T> v47 = v30 - v45;
+                    const Vec<T> v40 = v36 * T(4.7);
+                    const Vec<T> v42 = v34 - v40;
+                    n.put(p3 + k, v51);
+                    n.put(p4 + k, v51);
+                    n.put(p5 + k, v47);
+                    n.put(p6 + k, v42);
                 });
             }
         }
@@ -991,7 +984,7 @@ template <class T> struct Cell_7649735347eade13 {
 };
 
 // UnICORNN
-template <class T> struct Cell_b9bd25c61267e431 {
+template <class T> struct Cell_35c7dcdc8a4b6931 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, w, 0, 1);
@@ -1041,23 +1034,23 @@ template <class T> struct Cell_b9bd25c61267e431 {
                     const Vec<T> v25 = n.get(p2 + k);
                     const Vec<T> v33 = v30 * v25;
                     const Vec<T> v34 = v31 + v33;
-                    const Vec<T> v35 = -v34;
-                    const Vec<T> v37 = v35 * v25;
+                    const Vec<T> v38 = v34 * v25;
                     const Vec<T> v19 = n.get(p3 + k);
-                    const Vec<T> v40 = v19 * v19;
-                    const Vec<T> v41 = T(1.0) - v40;
-                    const Vec<T> v42 = v37 * v41;
-                    const Vec<T> v39 = v30 + v37;
+                    const Vec<T> v42 = v19 * v19;
+                    const Vec<T> v43 = T(1.0) - v42;
+                    const Vec<T> v44 = v38 * v43;
+                    const Vec<T> v45 = -v44;
+                    const Vec<T> v41 = v30 - v38;
                     const Vec<T> v27 = n.get(p4 + k);
                     const Vec<T> v32 = v30 * v27;
                     const Vec<T> v1 = n.get(p5 + k);
                     const Vec<T> v20 = v19 + v1;
-                    const Vec<T> v36 = v35 * v20;
-                    const Vec<T> v38 = v32 + v36;
-                    n.put(p6 + k, v42);
+                    const Vec<T> v36 = v34 * v20;
+                    const Vec<T> v40 = v32 - v36;
+                    n.put(p6 + k, v45);
                     n.put(p7 + k, v34);
-                    n.put(p8 + k, v39);
-                    add_to<T>(p9 + k, n, v38);
+                    n.put(p8 + k, v41);
+                    add_to<T>(p9 + k, n, v40);
                 });
             }
         }
@@ -1066,7 +1059,7 @@ template <class T> struct Cell_b9bd25c61267e431 {
 };
 
 // FastGRNN
-template <class T> struct Cell_c49e26421a4828b4 {
+template <class T> struct Cell_28023e76a663c964 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, w, 0, 1);
@@ -1140,8 +1133,7 @@ template <class T> struct Cell_c49e26421a4828b4 {
                     const Vec<T> v48 = v47 * v1;
                     const Vec<T> v50 = v47 * v43;
                     const Vec<T> v56 = v50 * v34;
-                    const Vec<T> v57 = -v56;
-                    const Vec<T> v58 = v48 + v57;
+                    const Vec<T> v58 = v48 - v56;
                     const Vec<T> v59 = v38 * v39;
                     const Vec<T> v60 = v58 * v59;
                     const Vec<T> v61 = v54 + v60;
@@ -1161,7 +1153,7 @@ template <class T> struct Cell_c49e26421a4828b4 {
 };
 
 // sLSTM
-template <class T> struct Cell_10e1e9d5e82c77c8 {
+template <class T> struct Cell_15dc56fa34c7ac06 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, 4 * w, 0, 4);
@@ -1185,36 +1177,35 @@ template <class T> struct Cell_10e1e9d5e82c77c8 {
                     const Vec<T> v45 = n.get(p2 + k);
                     const Vec<T> v46 = -v45;
                     const Vec<T> v47 = softplus<T>(v46);
-                    const Vec<T> v48 = -v47;
-                    const Vec<T> v49 = v7 + v48;
+                    const Vec<T> v48 = v7 - v47;
                     const Vec<T> v6 = n.get(p3 + k);
                     const auto v25 = v6 > T(0.0);
-                    const Vec<T> v50 = n.get(p4 + k);
-                    const Vec<T> v51 = maximum<T>(v49, v50);
-                    const Vec<T> v52 = v25 ? v51 : v50;
-                    const Vec<T> v53 = v49 - v52;
-                    const auto v54 = v53 > T(0.0);
-                    const Vec<T> v55 = v54 ? fill<T>(T(0.0)) : v53;
-                    const Vec<T> v56 = exponential<T>(v55);
+                    const Vec<T> v49 = n.get(p4 + k);
+                    const Vec<T> v50 = maximum<T>(v48, v49);
+                    const Vec<T> v51 = v25 ? v50 : v49;
+                    const Vec<T> v52 = v48 - v51;
+                    const auto v53 = v52 > T(0.0);
+                    const Vec<T> v54 = v53 ? fill<T>(T(0.0)) : v52;
+                    const Vec<T> v55 = exponential<T>(v54);
                     const Vec<T> v5 = n.get(p5 + k);
-                    const Vec<T> v57 = v56 * v5;
-                    const Vec<T> v58 = v50 - v52;
-                    const Vec<T> v59 = exponential<T>(v58);
-                    const Vec<T> v60 = n.get(p6 + k);
-                    const Vec<T> v61 = hyperbolic_tangent<T>(v60);
-                    const Vec<T> v62 = v59 * v61;
-                    const Vec<T> v63 = v57 + v62;
-                    const Vec<T> v64 = v44 * v63;
-                    const Vec<T> v65 = v56 * v6;
-                    const Vec<T> v66 = v65 + v59;
-                    const Vec<T> v67 = v64 / v66;
-                    n.put(p7 + k, v67);
-                    n.put(p8 + k, v63);
-                    n.put(p9 + k, v66);
-                    n.put(p10 + k, v52);
+                    const Vec<T> v56 = v55 * v5;
+                    const Vec<T> v57 = v49 - v51;
+                    const Vec<T> v58 = exponential<T>(v57);
+                    const Vec<T> v59 = n.get(p6 + k);
+                    const Vec<T> v60 = hyperbolic_tangent<T>(v59);
+                    const Vec<T> v61 = v58 * v60;
+                    const Vec<T> v62 = v56 + v61;
+                    const Vec<T> v63 = v44 * v62;
+                    const Vec<T> v64 = v55 * v6;
+                    const Vec<T> v65 = v64 + v58;
+                    const Vec<T> v66 = v63 / v65;
+                    n.put(p7 + k, v66);
+                    n.put(p8 + k, v62);
+                    n.put(p9 + k, v65);
+                    n.put(p10 + k, v51);
                     n.put(p0 + k, v44);
                     n.put(p2 + k, v46);
-                    n.put(p6 + k, v61);
+                    n.put(p6 + k, v60);
                 });
             }
         }
@@ -1247,54 +1238,50 @@ template <class T> struct Cell_10e1e9d5e82c77c8 {
                 auto *const p21 = s.d_before[3] + r * w;
                 auto *const p22 = s.d_before[0] + r * w;
                 each_vector<T>(w, [&](int64_t k, auto n) {
-                    const Vec<T> v70 = n.get(p0 + k);
-                    const Vec<T> v68 = n.get(p1 + k);
-                    const Vec<T> v67 = n.get(p2 + k);
-                    const Vec<T> v73 = v68 * v67;
-                    const Vec<T> v74 = -v73;
-                    const Vec<T> v66 = n.get(p3 + k);
-                    const Vec<T> v75 = v74 / v66;
-                    const Vec<T> v76 = v70 + v75;
-                    const Vec<T> v69 = n.get(p4 + k);
-                    const Vec<T> v72 = v68 / v66;
+                    const Vec<T> v69 = n.get(p0 + k);
+                    const Vec<T> v67 = n.get(p1 + k);
+                    const Vec<T> v66 = n.get(p2 + k);
+                    const Vec<T> v72 = v67 * v66;
+                    const Vec<T> v65 = n.get(p3 + k);
+                    const Vec<T> v74 = v72 / v65;
+                    const Vec<T> v76 = v69 - v74;
+                    const Vec<T> v68 = n.get(p4 + k);
+                    const Vec<T> v71 = v67 / v65;
                     const Vec<T> v44 = n.get(p5 + k);
-                    const Vec<T> v80 = v72 * v44;
-                    const Vec<T> v81 = v69 + v80;
-                    const Vec<T> v61 = n.get(p6 + k);
-                    const Vec<T> v82 = v81 * v61;
+                    const Vec<T> v80 = v71 * v44;
+                    const Vec<T> v81 = v68 + v80;
+                    const Vec<T> v60 = n.get(p6 + k);
+                    const Vec<T> v82 = v81 * v60;
                     const Vec<T> v84 = v76 + v82;
-                    const Vec<T> v50 = n.get(p7 + k);
-                    const Vec<T> v52 = n.get(p8 + k);
-                    const Vec<T> v58 = v50 - v52;
-                    const Vec<T> v59 = exponential<T>(v58);
-                    const Vec<T> v89 = v84 * v59;
+                    const Vec<T> v49 = n.get(p7 + k);
+                    const Vec<T> v51 = n.get(p8 + k);
+                    const Vec<T> v57 = v49 - v51;
+                    const Vec<T> v58 = exponential<T>(v57);
+                    const Vec<T> v89 = v84 * v58;
                     const Vec<T> v6 = n.get(p9 + k);
                     const auto v25 = v6 > T(0.0);
-                    const Vec<T> v71 = n.get(p10 + k);
-                    const Vec<T> v90 = -v89;
-                    const Vec<T> v91 = v71 + v90;
+                    const Vec<T> v70 = n.get(p10 + k);
+                    const Vec<T> v91 = v70 - v89;
                     const Vec<T> v7 = n.get(p11 + k);
                     const Vec<T> v46 = n.get(p12 + k);
                     const Vec<T> v47 = softplus<T>(v46);
-                    const Vec<T> v48 = -v47;
-                    const Vec<T> v49 = v7 + v48;
-                    const Vec<T> v53 = v49 - v52;
-                    const auto v54 = v53 > T(0.0);
+                    const Vec<T> v48 = v7 - v47;
+                    const Vec<T> v52 = v48 - v51;
+                    const auto v53 = v52 > T(0.0);
                     const Vec<T> v77 = v76 * v6;
                     const Vec<T> v5 = n.get(p13 + k);
                     const Vec<T> v92 = v81 * v5;
                     const Vec<T> v94 = v77 + v92;
-                    const Vec<T> v55 = v54 ? fill<T>(T(0.0)) : v53;
-                    const Vec<T> v56 = exponential<T>(v55);
-                    const Vec<T> v95 = v94 * v56;
-                    const Vec<T> v97 = v54 ? fill<T>(T(0.0)) : v95;
-                    const Vec<T> v98 = -v97;
-                    const Vec<T> v99 = v91 + v98;
+                    const Vec<T> v54 = v53 ? fill<T>(T(0.0)) : v52;
+                    const Vec<T> v55 = exponential<T>(v54);
+                    const Vec<T> v95 = v94 * v55;
+                    const Vec<T> v97 = v53 ? fill<T>(T(0.0)) : v95;
+                    const Vec<T> v99 = v91 - v97;
                     const Vec<T> v101 = v25 ? fill<T>(T(0.0)) : v99;
                     const Vec<T> v102 = v89 + v101;
-                    const auto v104 = v50 > v49;
+                    const auto v104 = v49 > v48;
                     const Vec<T> v100 = v25 ? v99 : fill<T>(T(0.0));
-                    const auto v103 = v49 > v50;
+                    const auto v103 = v48 > v49;
                     const Vec<T> v106 = v100 * T(0.5);
                     const Vec<T> v109 = v103 ? fill<T>(T(0.0)) : v106;
                     const Vec<T> v110 = v104 ? v100 : v109;
@@ -1302,23 +1289,21 @@ template <class T> struct Cell_10e1e9d5e82c77c8 {
                     const Vec<T> v107 = v104 ? fill<T>(T(0.0)) : v106;
                     const Vec<T> v108 = v103 ? v100 : v107;
                     const Vec<T> v111 = v97 + v108;
-                    const Vec<T> v113 = -v111;
                     const Vec<T> v114 = sigmoid<T>(v46);
-                    const Vec<T> v115 = v113 * v114;
-                    const Vec<T> v116 = -v115;
-                    const Vec<T> v83 = v81 * v59;
-                    const Vec<T> v85 = v61 * v61;
+                    const Vec<T> v115 = v111 * v114;
+                    const Vec<T> v83 = v81 * v58;
+                    const Vec<T> v85 = v60 * v60;
                     const Vec<T> v87 = T(1.0) - v85;
                     const Vec<T> v88 = v83 * v87;
-                    const Vec<T> v63 = n.get(p14 + k);
-                    const Vec<T> v79 = v72 * v63;
+                    const Vec<T> v62 = n.get(p14 + k);
+                    const Vec<T> v79 = v71 * v62;
                     const Vec<T> v117 = T(1.0) - v44;
                     const Vec<T> v118 = v44 * v117;
                     const Vec<T> v119 = v79 * v118;
-                    const Vec<T> v93 = v81 * v56;
-                    const Vec<T> v78 = v76 * v56;
+                    const Vec<T> v93 = v81 * v55;
+                    const Vec<T> v78 = v76 * v55;
                     n.put(p15 + k, v112);
-                    n.put(p16 + k, v116);
+                    n.put(p16 + k, v115);
                     n.put(p17 + k, v88);
                     n.put(p18 + k, v119);
                     n.put(p19 + k, v93);
@@ -1333,7 +1318,7 @@ template <class T> struct Cell_10e1e9d5e82c77c8 {
 };
 
 // MinGRU
-template <class T> struct Cell_873f559eed1d484c {
+template <class T> struct Cell_82f4e49908eb1679 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
@@ -1376,8 +1361,7 @@ template <class T> struct Cell_873f559eed1d484c {
                     const Vec<T> v16 = v5 * v15;
                     const Vec<T> v17 = v10 * v16;
                     const Vec<T> v11 = v9 * v5;
-                    const Vec<T> v12 = -v11;
-                    const Vec<T> v13 = v9 + v12;
+                    const Vec<T> v13 = v9 - v11;
                     n.put(p3 + k, v17);
                     n.put(p4 + k, v11);
                     n.put(p5 + k, v13);
@@ -1388,35 +1372,33 @@ template <class T> struct Cell_873f559eed1d484c {
 };
 
 // MinLSTM
-template <class T> struct Cell_7bfc5af9234f3906 {
+template <class T> struct Cell_0952ea4bf4d884b2 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
             {
                 auto *const p0 = s.slots + 2 * w + r * 3 * w;
-                auto *const p1 = s.slots + r * 3 * w;
-                auto *const p2 = s.slots + w + r * 3 * w;
+                auto *const p1 = s.slots + w + r * 3 * w;
+                auto *const p2 = s.slots + r * 3 * w;
                 auto *const p3 = s.before[0] + r * w;
                 auto *const p4 = s.after[0] + r * w;
                 each_vector<T>(w, [&](int64_t k, auto n) {
                     const Vec<T> v2 = n.get(p0 + k);
-                    const Vec<T> v0 = n.get(p1 + k);
-                    const Vec<T> v7 = -v0;
-                    const Vec<T> v8 = softplus<T>(v7);
-                    const Vec<T> v9 = -v8;
-                    const Vec<T> v1 = n.get(p2 + k);
+                    const Vec<T> v1 = n.get(p1 + k);
                     const Vec<T> v10 = -v1;
                     const Vec<T> v11 = softplus<T>(v10);
-                    const Vec<T> v12 = -v11;
-                    const Vec<T> v13 = v9 - v12;
+                    const Vec<T> v0 = n.get(p2 + k);
+                    const Vec<T> v7 = -v0;
+                    const Vec<T> v8 = softplus<T>(v7);
+                    const Vec<T> v13 = v11 - v8;
                     const Vec<T> v14 = sigmoid<T>(v13);
                     const Vec<T> v3 = n.get(p3 + k);
                     const Vec<T> v15 = v3 - v2;
                     const Vec<T> v16 = v14 * v15;
                     const Vec<T> v17 = v2 + v16;
                     n.put(p4 + k, v17);
-                    n.put(p1 + k, v7);
-                    n.put(p2 + k, v10);
+                    n.put(p2 + k, v7);
+                    n.put(p1 + k, v10);
                     n.put(p0 + k, v15);
                 });
             }
@@ -1428,8 +1410,8 @@ template <class T> struct Cell_7bfc5af9234f3906 {
             {
                 auto *const p0 = s.d_after[0] + r * w;
                 auto *const p1 = s.slots + 2 * w + r * 3 * w;
-                auto *const p2 = s.slots + r * 3 * w;
-                auto *const p3 = s.slots + w + r * 3 * w;
+                auto *const p2 = s.slots + w + r * 3 * w;
+                auto *const p3 = s.slots + r * 3 * w;
                 auto *const p4 = s.d_gates + r * s.ldd;
                 auto *const p5 = s.d_gates + w + r * s.ldd;
                 auto *const p6 = s.d_gates + 2 * w + r * s.ldd;
@@ -1438,29 +1420,24 @@ template <class T> struct Cell_7bfc5af9234f3906 {
                     const Vec<T> v18 = n.get(p0 + k);
                     const Vec<T> v15 = n.get(p1 + k);
                     const Vec<T> v19 = v18 * v15;
-                    const Vec<T> v7 = n.get(p2 + k);
-                    const Vec<T> v8 = softplus<T>(v7);
-                    const Vec<T> v9 = -v8;
-                    const Vec<T> v10 = n.get(p3 + k);
+                    const Vec<T> v10 = n.get(p2 + k);
                     const Vec<T> v11 = softplus<T>(v10);
-                    const Vec<T> v12 = -v11;
-                    const Vec<T> v13 = v9 - v12;
+                    const Vec<T> v7 = n.get(p3 + k);
+                    const Vec<T> v8 = softplus<T>(v7);
+                    const Vec<T> v13 = v11 - v8;
                     const Vec<T> v14 = sigmoid<T>(v13);
                     const Vec<T> v24 = T(1.0) - v14;
                     const Vec<T> v25 = v14 * v24;
                     const Vec<T> v26 = v19 * v25;
-                    const Vec<T> v27 = -v26;
-                    const Vec<T> v31 = sigmoid<T>(v7);
-                    const Vec<T> v32 = v27 * v31;
-                    const Vec<T> v33 = -v32;
-                    const Vec<T> v28 = sigmoid<T>(v10);
+                    const Vec<T> v28 = sigmoid<T>(v7);
                     const Vec<T> v29 = v26 * v28;
-                    const Vec<T> v30 = -v29;
+                    const Vec<T> v31 = sigmoid<T>(v10);
+                    const Vec<T> v32 = v26 * v31;
+                    const Vec<T> v33 = -v32;
                     const Vec<T> v20 = v18 * v14;
-                    const Vec<T> v21 = -v20;
-                    const Vec<T> v22 = v18 + v21;
-                    n.put(p4 + k, v33);
-                    n.put(p5 + k, v30);
+                    const Vec<T> v22 = v18 - v20;
+                    n.put(p4 + k, v29);
+                    n.put(p5 + k, v33);
                     n.put(p6 + k, v22);
                     n.put(p7 + k, v20);
                 });
@@ -1470,7 +1447,7 @@ template <class T> struct Cell_7bfc5af9234f3906 {
 };
 
 // AntisymmetricRNN
-template <class T> struct Cell_3fde1a85e4e06198 {
+template <class T> struct Cell_a0075f6ad13617b8 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         s.apply(s.before[0], s.slots, w, 0, 1);
@@ -1508,11 +1485,10 @@ template <class T> struct Cell_3fde1a85e4e06198 {
                     const Vec<T> v20 = v14 * v14;
                     const Vec<T> v22 = T(1.0) - v20;
                     const Vec<T> v23 = v19 * v22;
-                    const Vec<T> v24 = -v23;
-                    const Vec<T> v26 = v24 * T(0.01);
-                    const Vec<T> v27 = v17 + v26;
+                    const Vec<T> v27 = v23 * T(0.01);
+                    const Vec<T> v29 = v17 - v27;
                     n.put(p2 + k, v23);
-                    n.put(p3 + k, v27);
+                    n.put(p3 + k, v29);
                 });
             }
         }
@@ -1521,7 +1497,7 @@ template <class T> struct Cell_3fde1a85e4e06198 {
 };
 
 // LipschitzRNN
-template <class T> struct Cell_20cc8a1424df7050 {
+template <class T> struct Cell_300894d35c81c034 {
     static void forward(Step<T> &s) {
         const int64_t w = s.width;
         for (int64_t r = 0; r < s.rows; r++) {
@@ -1578,15 +1554,13 @@ template <class T> struct Cell_20cc8a1424df7050 {
                     const Vec<T> v18 = v11 * v11;
                     const Vec<T> v20 = T(1.0) - v18;
                     const Vec<T> v21 = v17 * v20;
-                    const Vec<T> v22 = -v21;
-                    const Vec<T> v23 = -v17;
-                    const Vec<T> v24 = v22 + v23;
-                    const Vec<T> v26 = v24 * T(0.01);
-                    const Vec<T> v27 = v15 + v26;
+                    const Vec<T> v24 = v21 + v17;
+                    const Vec<T> v28 = v24 * T(0.01);
+                    const Vec<T> v30 = v15 - v28;
                     n.put(p2 + k, v21);
                     n.put(p3 + k, v17);
                     n.put(p4 + k, v21);
-                    n.put(p5 + k, v27);
+                    n.put(p5 + k, v30);
                 });
             }
         }
@@ -1596,78 +1570,78 @@ template <class T> struct Cell_20cc8a1424df7050 {
 
 template <class T>
 constexpr CellCode<T> generated[] = {
-    {"b18f361a0e104047",
+    {"81e66ac6755b840d",
      {1, 1, 1, 0, 1, 0, 0, 0, 1},
-     Cell_b18f361a0e104047<T>::forward,
-     Cell_b18f361a0e104047<T>::backward},
-    {"bd3f0deb9c181d6a",
+     Cell_81e66ac6755b840d<T>::forward,
+     Cell_81e66ac6755b840d<T>::backward},
+    {"b96d139283199ad6",
      {1, 1, 1, 0, 1, 0, 0, 0, 1},
-     Cell_bd3f0deb9c181d6a<T>::forward,
-     Cell_bd3f0deb9c181d6a<T>::backward},
-    {"4d22a42e248fca7e",
+     Cell_b96d139283199ad6<T>::forward,
+     Cell_b96d139283199ad6<T>::backward},
+    {"1297847f33fb4c8c",
      {1, 1, 1, 0, 1, 0, 0, 0, 1},
-     Cell_4d22a42e248fca7e<T>::forward,
-     Cell_4d22a42e248fca7e<T>::backward},
-    {"757a59aa64dc72d0",
+     Cell_1297847f33fb4c8c<T>::forward,
+     Cell_1297847f33fb4c8c<T>::backward},
+    {"d27dc8d3fd9e1eda",
      {4, 4, 2, 0, 4, 4, 0, 0, 1},
-     Cell_757a59aa64dc72d0<T>::forward,
-     Cell_757a59aa64dc72d0<T>::backward},
-    {"0ebf1d9b6e31c664",
+     Cell_d27dc8d3fd9e1eda<T>::forward,
+     Cell_d27dc8d3fd9e1eda<T>::backward},
+    {"f42f168378cd14e5",
      {4, 4, 2, 3, 4, 4, 0, 0, 1},
-     Cell_0ebf1d9b6e31c664<T>::forward,
-     Cell_0ebf1d9b6e31c664<T>::backward},
-    {"c669c54d1d328f71",
+     Cell_f42f168378cd14e5<T>::forward,
+     Cell_f42f168378cd14e5<T>::backward},
+    {"10c200720980c963",
      {3, 3, 1, 1, 3, 3, 1, 0, 2},
-     Cell_c669c54d1d328f71<T>::forward,
-     Cell_c669c54d1d328f71<T>::backward},
-    {"e2d38602e530a21a",
+     Cell_10c200720980c963<T>::forward,
+     Cell_10c200720980c963<T>::backward},
+    {"01a6b74566779d1e",
      {3, 3, 1, 0, 3, 3, 1, 0, 2},
-     Cell_e2d38602e530a21a<T>::forward,
-     Cell_e2d38602e530a21a<T>::backward},
-    {"90d04ad711bf912e",
+     Cell_01a6b74566779d1e<T>::forward,
+     Cell_01a6b74566779d1e<T>::backward},
+    {"faed35892f75b1c4",
      {3, 3, 1, 0, 3, 3, 1, 0, 2},
-     Cell_90d04ad711bf912e<T>::forward,
-     Cell_90d04ad711bf912e<T>::backward},
-    {"d79f4a209ae438c1",
+     Cell_faed35892f75b1c4<T>::forward,
+     Cell_faed35892f75b1c4<T>::backward},
+    {"b706f000ae850661",
      {2, 2, 1, 0, 2, 2, 1, 0, 2},
-     Cell_d79f4a209ae438c1<T>::forward,
-     Cell_d79f4a209ae438c1<T>::backward},
-    {"5fa9adaa613fe4bf",
+     Cell_b706f000ae850661<T>::forward,
+     Cell_b706f000ae850661<T>::backward},
+    {"471e8739bdda19e0",
      {4, 4, 2, 0, 4, 4, 1, 0, 2},
-     Cell_5fa9adaa613fe4bf<T>::forward,
-     Cell_5fa9adaa613fe4bf<T>::backward},
-    {"7649735347eade13",
+     Cell_471e8739bdda19e0<T>::forward,
+     Cell_471e8739bdda19e0<T>::backward},
+    {"9bd88bb7d871c6cf",
      {1, 2, 2, 0, 1, 1, 1, 0, 2},
-     Cell_7649735347eade13<T>::forward,
-     Cell_7649735347eade13<T>::backward},
-    {"b9bd25c61267e431",
+     Cell_9bd88bb7d871c6cf<T>::forward,
+     Cell_9bd88bb7d871c6cf<T>::backward},
+    {"35c7dcdc8a4b6931",
      {1, 1, 2, 1, 1, 1, 0, 0, 1},
-     Cell_b9bd25c61267e431<T>::forward,
-     Cell_b9bd25c61267e431<T>::backward},
-    {"c49e26421a4828b4",
+     Cell_35c7dcdc8a4b6931<T>::forward,
+     Cell_35c7dcdc8a4b6931<T>::backward},
+    {"28023e76a663c964",
      {1, 1, 1, 4, 1, 1, 0, 0, 1},
-     Cell_c49e26421a4828b4<T>::forward,
-     Cell_c49e26421a4828b4<T>::backward},
-    {"10e1e9d5e82c77c8",
+     Cell_28023e76a663c964<T>::forward,
+     Cell_28023e76a663c964<T>::backward},
+    {"15dc56fa34c7ac06",
      {4, 4, 4, 0, 4, 4, 0, 0, 1},
-     Cell_10e1e9d5e82c77c8<T>::forward,
-     Cell_10e1e9d5e82c77c8<T>::backward},
-    {"873f559eed1d484c",
+     Cell_15dc56fa34c7ac06<T>::forward,
+     Cell_15dc56fa34c7ac06<T>::backward},
+    {"82f4e49908eb1679",
      {2, 0, 1, 0, 2, 2, 0, 0, 0},
-     Cell_873f559eed1d484c<T>::forward,
-     Cell_873f559eed1d484c<T>::backward},
-    {"7bfc5af9234f3906",
+     Cell_82f4e49908eb1679<T>::forward,
+     Cell_82f4e49908eb1679<T>::backward},
+    {"0952ea4bf4d884b2",
      {3, 0, 1, 0, 3, 3, 0, 0, 0},
-     Cell_7bfc5af9234f3906<T>::forward,
-     Cell_7bfc5af9234f3906<T>::backward},
-    {"3fde1a85e4e06198",
+     Cell_0952ea4bf4d884b2<T>::forward,
+     Cell_0952ea4bf4d884b2<T>::backward},
+    {"a0075f6ad13617b8",
      {1, 1, 1, 0, 1, 1, 0, 0, 1},
-     Cell_3fde1a85e4e06198<T>::forward,
-     Cell_3fde1a85e4e06198<T>::backward},
-    {"20cc8a1424df7050",
+     Cell_a0075f6ad13617b8<T>::forward,
+     Cell_a0075f6ad13617b8<T>::backward},
+    {"300894d35c81c034",
      {1, 2, 1, 0, 1, 1, 2, 0, 1},
-     Cell_20cc8a1424df7050<T>::forward,
-     Cell_20cc8a1424df7050<T>::backward},
+     Cell_300894d35c81c034<T>::forward,
+     Cell_300894d35c81c034<T>::backward},
 };
 constexpr int generated_count = int(sizeof(generated<float>) / sizeof(generated<float>[0]));
 

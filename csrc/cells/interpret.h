@@ -1,8 +1,10 @@
-// Runs a cell's programs. Every instruction acts on a chunk of numbers that stays in the first-level cache, so what it
-// costs to look at an instruction is shared by many numbers.
+// Runs a cell's programs. Every instruction acts on a chunk of numbers that stays in the cache, so what it costs to look
+// at an instruction is shared by many numbers. All loops between two products run for some rows before they do for others.
 #pragma once
 #include "noise.h"
 #include "ready.h"
+
+#include <utility>
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
@@ -11,7 +13,7 @@ template <class T> class Interpreter {
     const slimrnn_cell *cell = nullptr;
     int64_t width = 0;
     Chunks<T> chunks{1};
-    // Every operand: the registers, then the places, which move from chunk to chunk.
+    // Every operand: the registers, then the places and row sums, which move from chunk to chunk.
     T **at = nullptr;
     int64_t *apart = nullptr;  // from a row to the next
     T **start = nullptr;       // where it is for the first chunk of this step
@@ -30,9 +32,9 @@ template <class T> class Interpreter {
     Interpreter(const slimrnn_cell &cell, int64_t width, Arena<T> &memory) : cell(&cell), width(width), chunks(width) {
         const int64_t size = Chunks<T>::longest, registers = cell.register_count;
         T *const file = memory.take(registers * size);
-        at = take<T *>(memory, registers + cell.place_count);
-        start = take<T *>(memory, registers + cell.place_count);
-        apart = take<int64_t>(memory, registers + cell.place_count);
+        const int64_t operands = first_row_sum(cell) + cell.row_sums;
+        at = take<T *>(memory, operands), start = take<T *>(memory, operands);
+        apart = take<int64_t>(memory, operands);
         if (!file) return;
         memset(file, 0, sizeof(T) * registers * size);
         for (int64_t r = 0; r < registers; r++) at[r] = file + r * size, apart[r] = chunks.piece;
@@ -42,17 +44,19 @@ template <class T> class Interpreter {
 
     void run(const Ready<T> &program, Step<T> &s) {
         find_places(program, s);
-        for (int k = 0; k < program.count; k++) {
+        for (int k = 0; k < program.count;) {
             const slimrnn_instruction &i = program.code[k];
-            if (i.op == SLIMRNN_APPLY) {
+            int end = k;
+            while (end < program.count && has_body(program.code[end].op)) end += 1 + program.code[end].to;
+            if (end > k) {
+                for (int64_t row = 0; row < s.rows; row += chunks.rows) loops(s, program, k, end, row);
+            } else if (i.op == SLIMRNN_APPLY) {
                 s.apply(start[i.a], start[i.to], apart[i.to], i.b, i.c);
-            } else if (i.op == SLIMRNN_ADJOINT) {
+            } else {
                 const slimrnn_product_spec &p = cell->products[i.b];
                 s.adjoint(i.b, start[i.a], apart[i.a], start[i.to], p.first, p.last);
-            } else {
-                loop(s, &i + 1, i.to, program.place_count);
-                k += i.to;
             }
+            k = std::max(end, k + 1);
         }
     }
 
@@ -81,21 +85,32 @@ template <class T> class Interpreter {
             }
         }
     }
-    void loop(Step<T> &s, const slimrnn_instruction *code, int count, int places) {
-        const int first = cell->register_count;
-        for (int64_t row = 0; row < s.rows; row += chunks.rows)
-            for (int64_t unit = 0; unit < width; unit += chunks.piece) {
-                for (int p = first; p < first + places; p++) at[p] = start[p] + row * apart[p] + unit;
-                const Chunk chunk{row, unit, std::min(chunks.piece, width - unit), std::min(chunks.rows, s.rows - row)};
-                // Without places among the operands the rows are one, in whole vectors.
-                const int64_t rows = chunks.direct ? chunk.rows : 1;
-                const int64_t numbers = chunks.direct ? chunk.units : round_up(chunk.units * chunk.rows, lanes<T>);
-                for (int k = 0; k < count; k++)
-                    if (code[k].op < SLIMRNN_ADD)
-                        move(s, code[k], chunk);
-                    else
-                        compute(code[k], rows, numbers);
-            }
+    // The instructions from k to `end` for the rows from `row` on.
+    void loops(Step<T> &s, const Ready<T> &program, int k, int end, int64_t row) {
+        const int64_t rows = std::min(chunks.rows, s.rows - row);
+        for (int i = 0; i < cell->row_sums; i++) at[first_row_sum(*cell) + i] = s.row_sum(i) + row;
+        for (; k < end; k += 1 + program.code[k].to) {
+            const slimrnn_instruction *const body = program.code + k + 1;
+            const int count = body[-1].to;
+            if (body[-1].op == SLIMRNN_ROWS)
+                for (int j = 0; j < count; j++) compute(body[j], 1, round_up(rows, lanes<T>));
+            else
+                for (int64_t unit = 0; unit < width; unit += chunks.piece) {
+                    for (int p = cell->register_count; p < cell->register_count + program.place_count; p++)
+                        at[p] = start[p] + (program.shared[p - cell->register_count] ? 0 : row * apart[p]) + unit;
+                    loop(s, body, count, Chunk{row, unit, std::min(chunks.piece, width - unit), rows});
+                }
+        }
+    }
+    void loop(Step<T> &s, const slimrnn_instruction *body, int count, const Chunk &chunk) {
+        // Without places among the operands the rows are one, in whole vectors.
+        const int64_t rows = chunks.direct ? chunk.rows : 1;
+        const int64_t numbers = chunks.direct ? chunk.units : round_up(chunk.units * chunk.rows, lanes<T>);
+        for (int k = 0; k < count; k++)
+            if (body[k].op < SLIMRNN_ADD || body[k].op >= PRODUCT_SUM)
+                move(s, body[k], chunk);
+            else
+                compute(body[k], rows, numbers);
     }
 
     // Between chunks and the rest of the world.
@@ -106,9 +121,11 @@ template <class T> class Interpreter {
                 for (int64_t r = 0; r < c.rows; r++)
                     memcpy(at[i.to] + r * apart[i.to], at[i.a] + r * apart[i.a], sizeof(T) * c.units);
                 break;
-            case SLIMRNN_SUM: add_rows(c, at[i.a], apart[i.a], s.d_own + i.to * width + c.unit); break;
-            case SLIMRNN_TOTAL: add_units(c, at[i.a], apart[i.a], s.row_sums + i.to * s.rows + c.row); break;
-            case SLIMRNN_PER_ROW: spread(c, s.row_sums + i.a * s.rows + c.row, at[i.to], apart[i.to]); break;
+            case SLIMRNN_SUM: add_rows(c, s.d_own + i.to * width + c.unit, one(i)); break;
+            case SLIMRNN_TOTAL: add_units(c, s.row_sum(i.to) + c.row, one(i)); break;
+            case PRODUCT_SUM: add_rows(c, s.d_own + i.to * width + c.unit, product(i)); break;
+            case PRODUCT_TOTAL: add_units(c, s.row_sum(i.to) + c.row, product(i)); break;
+            case SLIMRNN_PER_ROW: spread(c, s.row_sum(i.a) + c.row, at[i.to], apart[i.to]); break;
             default:  // NOISE
                 for (int64_t r = 0; r < c.rows; r++) {
                     const uint32_t key = noise_key(s, i.a, c.row + r);
@@ -117,21 +134,35 @@ template <class T> class Interpreter {
                 }
         }
     }
-    static void add_rows(const Chunk &c, const T *from, int64_t next, T *sum) {
-        for (int64_t r = 0; r < c.rows; r++, from += next)
-            each_vector<T>(c.units, [&](int64_t j, auto n) { n.put(sum + j, n.get(sum + j) + n.get(from + j)); });
+    // What is summed, for unit j of row r.
+    auto one(const slimrnn_instruction &i) const {
+        return [a = at[i.a], next = apart[i.a]](auto n, int64_t r, int64_t j) { return n.get(a + r * next + j); };
+    }
+    auto product(const slimrnn_instruction &i) const {
+        return [a = at[i.a], b = at[i.b], next_a = apart[i.a], next_b = apart[i.b]](auto n, int64_t r, int64_t j) {
+            return n.get(a + r * next_a + j) * n.get(b + r * next_b + j);
+        };
+    }
+    template <class F> static void add_rows(const Chunk &c, T *sum, F f) {
+        each_vector<T>(c.units, [&](int64_t j, auto n) {
+            Vec<T> some = n.get(sum + j);
+            for (int64_t r = 0; r < c.rows; r++) some += f(n, r, j);
+            n.put(sum + j, some);
+        });
     }
     // In an order that depends on the width alone, so that it does not matter how rows are shared out.
-    static void add_units(const Chunk &c, const T *from, int64_t next, T *sum) {
-        for (int64_t r = 0; r < c.rows; r++, from += next) {
-            Vec<T> some{};
-            each_vector<T>(c.units, [&](int64_t j, auto n) { some += n.get(from + j); });
-            sum[r] = (c.unit ? sum[r] : T(0)) + sum_of<T>(some);
+    template <class F> static void add_units(const Chunk &c, T *sum, F f) {
+        const int64_t half = c.units / lanes<T> / 2 * lanes<T>;
+        for (int64_t r = 0; r < c.rows; r++) {
+            Vec<T> some{}, others{};
+            for (int64_t j = 0; j < half; j += lanes<T>) some += f(Full{}, r, j), others += f(Full{}, r, half + j);
+            each_vector<T>(c.units - 2 * half, [&](int64_t j, auto n) { some += f(n, r, 2 * half + j); });
+            sum[r] = (c.unit ? sum[r] : T(0)) + sum_of<T>(some + others);
         }
     }
     static void spread(const Chunk &c, const T *sum, T *to, int64_t next) {
         for (int64_t r = 0; r < c.rows; r++, to += next)
-            for (int64_t j = 0; j < c.units; j++) to[j] = sum[r];
+            each_vector<T>(c.units, [&](int64_t j, auto n) { n.put(to + j, fill(sum[r])); });
     }
 
     // to = f(a, ...) for so many numbers of each row; numbers are whole vectors.
@@ -147,13 +178,21 @@ template <class T> class Interpreter {
         for (int64_t r = 0; r < rows; r++, to += apart[i.to], a += apart[i.a], b += apart[i.b])
             for (int64_t v = 0; v < numbers; v += lanes<T>) store<T>(to + v, (Vec<T>)f(load(a + v), load(b + v)));
     }
-    void choose(const slimrnn_instruction &i, int64_t rows, int64_t numbers) {
-        for (int64_t r = 0; r < rows; r++) {
-            T *to = at[i.to] + r * apart[i.to];
-            const T *mask = at[i.a] + r * apart[i.a], *b = at[i.b] + r * apart[i.b], *c = at[i.c] + r * apart[i.c];
-            for (int64_t v = 0; v < numbers; v += lanes<T>)
-                store<T>(to + v, (Int<T>)load(mask + v) ? load(b + v) : load(c + v));
-        }
+    template <class F> void all(const slimrnn_instruction &i, int64_t rows, int64_t numbers, F f) {
+        T *to = at[i.to];
+        const T *a = at[i.a], *b = at[i.b], *c = at[i.c];
+        for (int64_t r = 0; r < rows; r++, to += apart[i.to], a += apart[i.a], b += apart[i.b], c += apart[i.c])
+            for (int64_t v = 0; v < numbers; v += lanes<T>) store<T>(to + v, f(load(a + v), load(b + v), load(c + v)));
+    }
+    template <int FIRST, int SECOND> void pair(const slimrnn_instruction &i, int64_t rows, int64_t numbers) {
+        using V = Vec<T>;
+        all(i, rows, numbers, [](V x, V y, V z) { return simply<SECOND>(simply<FIRST>(x, y), z); });
+    }
+    template <int... K>
+    void one_of(std::integer_sequence<int, K...>, const slimrnn_instruction &i, int64_t rows, int64_t numbers) {
+        using Pair = void (Interpreter::*)(const slimrnn_instruction &, int64_t, int64_t);
+        static constexpr Pair pairs[] = {&Interpreter::pair<K / SIMPLE_SECOND, K % SIMPLE_SECOND>...};
+        (this->*pairs[i.op - first_fused])(i, rows, numbers);
     }
     void compute(const slimrnn_instruction &i, int64_t rows, int64_t n) {
         using V = Vec<T>;
@@ -179,7 +218,8 @@ template <class T> class Interpreter {
             case SLIMRNN_GE: return both(i, rows, n, [](V x, V y) { return x >= y; });
             case SLIMRNN_LE: return both(i, rows, n, [](V x, V y) { return x <= y; });
             case SLIMRNN_EQ: return both(i, rows, n, [](V x, V y) { return x == y; });
-            default: return choose(i, rows, n);  // WHERE
+            case SLIMRNN_WHERE: return all(i, rows, n, [](V mask, V x, V y) { return (Int<T>)mask ? x : y; });
+            default: return one_of(std::make_integer_sequence<int, fused_ops>(), i, rows, n);
         }
     }
 };

@@ -30,6 +30,9 @@ static constexpr bool writes_register(int op) {
     return op != SLIMRNN_STORE && op != SLIMRNN_SUM && op != SLIMRNN_TOTAL;
 }
 
+// Whether the next `to` instructions belong to it.
+static constexpr bool has_body(int op) { return op == SLIMRNN_LOOP || op == SLIMRNN_ROWS; }
+
 // Whether two places can share memory. Spares may be cut in parts in more than one way.
 static inline bool overlap(const slimrnn_place &p, const slimrnn_place &q) {
     if (p.kind != q.kind) return false;

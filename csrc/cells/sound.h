@@ -73,12 +73,18 @@ class ProgramCheck {
         if (!backward || !is_dense(i.to) || !below(i.b, cell.product_count) || from.kind == SLIMRNN_OWN) return false;
         return cell.products[i.b].last - cell.products[i.b].first <= vectors_from(from);
     }
-    bool step_is_sound(const slimrnn_instruction &i) const {  // in a loop
-        if (i.op < SLIMRNN_LOAD || i.op >= SLIMRNN_OPS) return false;
+    // Registers from the constants on to `count`.
+    bool registers_are_sound(const slimrnn_instruction &i, int32_t count) const {
         const int32_t read[] = {i.a, i.b, i.c};
         for (int k = 0; k < registers_read(i.op); k++)
-            if (!below(read[k], cell.register_count)) return false;
-        if (writes_register(i.op) && (i.to < cell.constant_count || i.to >= cell.register_count)) return false;
+            if (!below(read[k], count)) return false;
+        return !writes_register(i.op) || (i.to >= cell.constant_count && i.to < count);
+    }
+    bool row_step_is_sound(const slimrnn_instruction &i) const {
+        return i.op >= SLIMRNN_ADD && i.op < SLIMRNN_OPS && registers_are_sound(i, cell.constant_count + cell.row_sums);
+    }
+    bool step_is_sound(const slimrnn_instruction &i) const {  // in a loop
+        if (i.op < SLIMRNN_LOAD || i.op >= SLIMRNN_OPS || !registers_are_sound(i, cell.register_count)) return false;
         switch (i.op) {
             case SLIMRNN_LOAD: return has(i.a);
             case SLIMRNN_STORE: return has(i.to) && may_write(i.to);
@@ -94,14 +100,14 @@ class ProgramCheck {
 
     bool passes(const slimrnn_program &program) const {
         if (program.count < 1 || !program.code) return false;
-        for (int32_t k = 0, loop = 0; k < program.count; k++) {
+        for (int32_t k = 0, inside = 0, loop = 0; k < program.count; k++) {
             const slimrnn_instruction &i = program.code[k];
-            if (loop > 0) {
-                if (!step_is_sound(i)) return false;
-                loop--;
-            } else if (i.op == SLIMRNN_LOOP) {
+            if (inside > 0) {
+                if (!(loop == SLIMRNN_LOOP ? step_is_sound(i) : row_step_is_sound(i))) return false;
+                inside--;
+            } else if (has_body(i.op)) {
                 if (i.to < 1 || i.to > program.count - 1 - k) return false;
-                loop = i.to;
+                inside = i.to, loop = i.op;
             } else if ((i.op != SLIMRNN_APPLY && i.op != SLIMRNN_ADJOINT) || !product_is_sound(i)) {
                 return false;
             }

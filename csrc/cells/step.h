@@ -56,7 +56,7 @@ template <class T> struct Step {
     const T *before[SLIMRNN_MOST_STATES] = {};  // (rows, width) each, as are
     T *after[SLIMRNN_MOST_STATES] = {};         // (backward: given)
     T *spare = nullptr;                         // (spares, rows, width)
-    T *row_sums = nullptr;                      // (row_sums, rows)
+    T *row_sums = nullptr;                      // (row_sums, rows and a vector, since whole vectors are written)
     // noise
     uint64_t seed = 0;
     int64_t time = 0;       // number of the step in the whole sequence
@@ -70,6 +70,8 @@ template <class T> struct Step {
     int64_t ldd = 0, ldx = 0;
     ProductSpace<T> products[SLIMRNN_MOST_PRODUCTS];
 
+    static int64_t row_sum_size(int64_t rows) { return rows + lanes<T>; }
+    T *row_sum(int number) const { return row_sums + number * row_sum_size(rows); }
     void apply(const T *x, T *y, int64_t ldy, int first, int last) const { map->apply(x, y, ldy, first, last); }
     // of product number p
     void adjoint(int p, const T *y, int64_t ldy, T *x, int first, int last) const {

@@ -82,6 +82,8 @@ typedef struct {
  *   APPLY    place `to` += W_g (mask of place a) for the gates b ... c-1; `to` is the first of as many parts or slots
  *   ADJOINT  place `to` += mask of W^H (place a), of product b; place a is the first of as many parts or gates
  *   LOOP     the next `to` instructions run for every unit of every row
+ *   ROWS     the next `to` instructions, arithmetic only, run for every row: their registers are the constants, then the
+ *            row sums
  * In a loop, on registers (numbers 0 ... constant_count-1 hold the constants):
  *   LOAD     register to = place a              STORE  place to = register a
  *   SUM      gradient of own, row to += register a, over the rows
@@ -92,6 +94,7 @@ enum slimrnn_op {
     SLIMRNN_APPLY,
     SLIMRNN_ADJOINT,
     SLIMRNN_LOOP,
+    SLIMRNN_ROWS,
     SLIMRNN_LOAD,
     SLIMRNN_STORE,
     SLIMRNN_SUM,
@@ -138,7 +141,7 @@ typedef struct {
     int32_t slots;    /* per row; at least as many as gates */
     int32_t kept;     /* slots that the way back reads; 0: no gate_history is wanted */
     int32_t spares;   /* vectors per row that a step needs for itself */
-    int32_t row_sums; /* of TOTAL */
+    int32_t row_sums; /* of TOTAL and ROWS */
     int32_t product_count, place_count, constant_count, register_count;
     slimrnn_product_spec products[SLIMRNN_MOST_PRODUCTS];
     const slimrnn_place *places;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slimrnn.tracing.graph import COMPARISONS, Node
-from slimrnn.tracing.lower import Action, Apply, Line, Loop, Place
+from slimrnn.tracing.lower import Action, Adjoint, Apply, Line, Loop, Place, Rows
 from slimrnn.tracing.operations import OPERATIONS
 from slimrnn.tracing.program import Lowered, assembled
 
@@ -50,20 +50,36 @@ def _body(actions: Sequence[Action], slots: int) -> list[str]:
     lines: list[str] = []
     open_rows = False  # loops without a product between them share one loop over the rows
     for action in actions:
-        if isinstance(action, Loop) != open_rows:
-            lines.append("for (int64_t r = 0; r < s.rows; r++) {" if isinstance(action, Loop) else "}")
-            open_rows = not open_rows
+        by_row = isinstance(action, Loop | Rows)
+        if by_row != open_rows:
+            lines.append("for (int64_t r = 0; r < s.rows; r++) {" if by_row else "}")
+            open_rows = by_row
         if isinstance(action, Loop):
             lines += _loop(action, slots)
-            continue
-        y = action.to if isinstance(action, Apply) else action.y
-        at, apart = _pointer(y, slots)
-        if isinstance(action, Apply):
-            lines.append(f"s.apply({_pointer(action.x, slots)[0]}, {at}, {apart}, {action.first}, {action.last});")
+        elif isinstance(action, Rows):
+            lines += _rows(action)
         else:
-            to = _pointer(action.to, slots)[0]
-            lines.append(f"s.adjoint({action.product}, {at}, {apart}, {to}, {action.first}, {action.last});")
+            lines.append(_product(action, slots))
     return [*lines, "}"] if open_rows else lines
+
+
+def _product(action: Apply | Adjoint, slots: int) -> str:
+    if isinstance(action, Apply):
+        at, apart = _pointer(action.to, slots)
+        return f"s.apply({_pointer(action.x, slots)[0]}, {at}, {apart}, {action.first}, {action.last});"
+    at, apart = _pointer(action.y, slots)
+    to = _pointer(action.to, slots)[0]
+    return f"s.adjoint({action.product}, {at}, {apart}, {to}, {action.first}, {action.last});"
+
+
+def _rows(rows: Rows) -> list[str]:
+    """One number for each row, computed as a vector of equal ones."""
+    lines = []
+    for line in rows.lines:
+        lines.append(_line(line, None))
+        if line.does == "COMPUTE":
+            lines.append(f"s.row_sum({line.number})[r] = ((Vec<T>)v{line.node.number})[0];")
+    return ["{", *lines, "}"]
 
 
 def _loop(loop: Loop, slots: int) -> list[str]:
@@ -72,14 +88,15 @@ def _loop(loop: Loop, slots: int) -> list[str]:
     def at(place: Place) -> str:
         return f"{pointers.setdefault(place, f'p{len(pointers)}')} + k"
 
-    inside = [_line(line, at) for line in loop.lines]
+    inside = [_line(line, at) for line in loop.lines if line.does != "PER_ROW"]
     named = []
     for place, name in pointers.items():
         start, apart = _pointer(place, slots)
         named.append(f"auto *const {name} = {start}{'' if apart == '0' else f' + r * {apart}'};")
     totals = [line.number for line in loop.lines if line.does == "TOTAL"]
     before = [f"Vec<T> t{number}{{}};" for number in totals]
-    after = [f"s.row_sums[{number} * s.rows + r] = sum_of<T>(t{number});" for number in totals]
+    after = [f"s.row_sum({number})[r] = sum_of<T>(t{number});" for number in totals]
+    before += [_line(line, at) for line in loop.lines if line.does == "PER_ROW"]
     noise = sorted({line.node.attr for line in loop.lines if line.node.op == "noise" and line.does == "COMPUTE"})
     before += [f"const uint32_t key{stream} = noise_key(s, {stream}, r);" for stream in noise]
     return ["{", *before, *named, "each_vector<T>(w, [&](int64_t k, auto n) {", *inside, "});", *after, "}"]
@@ -90,7 +107,8 @@ def _line(line: Line, at: object) -> str:
     if line.does == "LOAD":
         return f"const Vec<T> {name} = n.get({at(place)});"  # type: ignore[operator]
     if line.does == "PER_ROW":
-        return f"const Vec<T> {name} = fill(s.row_sums[{line.number} * s.rows + r]);"
+        kind = "Int<T>" if line.node.op in COMPARISONS else "Vec<T>"
+        return f"const {kind} {name} = ({kind})fill(s.row_sum({line.number})[r]);"
     if line.does == "STORE":
         return f"n.put({at(place)}, {_text(line.node, True)});"  # type: ignore[operator]
     if line.does == "SUM":

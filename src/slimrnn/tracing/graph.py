@@ -44,6 +44,9 @@ class Node:
     def __truediv__(self, other: Operand) -> Node:
         return self.graph.make("div", self, other)
 
+    def __rtruediv__(self, other: Operand) -> Node:
+        return self.graph.make("div", other, self)
+
     def __neg__(self) -> Node:
         return self.graph.make("neg", self)
 
@@ -89,9 +92,12 @@ class Graph:
         if op == "neg":
             if values[0] is not None:
                 return self.constant(-values[0])
-            return args[0].args[0] if args[0].op == "neg" else None
+            inner = args[0]
+            return inner.args[0] if inner.op == "neg" else inner.args[1] - inner.args[0] if inner.op == "sub" else None
+        if op == "total":
+            return self._total(args[0])
         if op in ("add", "sub", "mul", "div"):
-            return self._arithmetic(op, args, values)
+            return self._arithmetic(op, args, values) or self._signs_outside(op, *args)
         return args[1] if op == "where" and args[1] is args[2] else None
 
     def _arithmetic(self, op: str, args: tuple[Node, ...], values: list[float | None]) -> Node | None:
@@ -107,7 +113,41 @@ class Graph:
         if op == "mul" and (1 in values or -1 in values):
             other, factor = (left, b) if b in (1, -1) else (right, a)
             return other if factor == 1 else -other
+        if op == "div" and right.kind == "r" and left.kind in "fu":  # one division for each row
+            return left * (1.0 / right)
         return left if op == "div" and b == 1 else None
+
+    def _signs_outside(self, op: str, left: Node, right: Node) -> Node | None:
+        """a − b instead of a + (−b), and the like."""
+        if right.op == "neg":
+            b = right.args[0]
+            return left - b if op == "add" else left + b if op == "sub" else -self.make(op, left, b)
+        if left.op == "neg":
+            a = left.args[0]
+            return right - a if op == "add" else -(a + right) if op == "sub" else -self.make(op, a, right)
+        return None
+
+    def _total(self, x: Node) -> Node | None:
+        """Factors that a row shares come after the sum, so that what they are made of need not be known before it."""
+        if x.op == "neg":
+            return -self.make("total", x.args[0])
+        if x.op == "mul" and "f" in (x.args[0].kind, x.args[1].kind):
+            for factor, vector in (x.args, x.args[::-1]):
+                if factor.kind in "cr":
+                    return self.make("total", vector) * factor
+        if _is_centred(x):
+            return self.constant(0.0)
+        if x.op in ("add", "sub") and all(a.kind == "f" for a in x.args) and any(map(self._total, x.args)):
+            return self.make(x.op, *(self.make("total", a) for a in x.args))
+        return None
+
+
+def _is_centred(x: Node) -> bool:
+    """x = v − mean v"""
+    if x.op != "sub" or x.args[1].op != "mul":
+        return False
+    total, per_width = x.args[1].args
+    return total.op == "total" and total.args[0] is x.args[0] and per_width.op == "per_width"
 
 
 def joined(kinds: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """A graph as a list of actions: recurrent products, and loops over rows and units between them.
 
-A value that a later loop needs lies in memory, or is computed again there where that costs next to nothing.
+A value that a later loop needs lies in memory, or is computed again there where that costs next to nothing. What is one
+number for each row is computed once for each row, between the loops.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ INLINE = ("const", "per_width", "noise")  # need no memory
 
 class Line(NamedTuple):
     """LOAD node from place, PER_ROW node of row sum `number`, COMPUTE node, STORE node to place, SUM node to row
-    `number` of own's gradient, or TOTAL: row sum `number` of node."""
+    `number` of own's gradient, or TOTAL: row sum `number` of node. In Rows: COMPUTE row sum `number`, and PER_ROW for
+    those that it is computed from."""
 
     does: str
     node: Node
@@ -61,7 +63,13 @@ class Loop(NamedTuple):
     lines: list[Line]
 
 
-Action = Apply | Adjoint | Loop
+class Rows(NamedTuple):
+    """Arithmetic on row sums."""
+
+    lines: list[Line]
+
+
+Action = Apply | Adjoint | Loop | Rows
 
 
 class Store(NamedTuple):
@@ -103,7 +111,7 @@ class Function:
         """What is computed again rather than kept: a few instructions on what stays where it is."""
         cheap: set[Node] = set()
         for n in self.nodes:
-            if n in self.at_hand or not n.args:
+            if n in self.at_hand or not n.args or n.kind == "r":
                 is_cheap = n.op != "wx"  # whose slot is used again
             else:
                 costly = n.op in BARRIERS or OPERATIONS[n.op].is_costly
@@ -131,7 +139,7 @@ class Function:
         return stage
 
     def _stays(self, n: Node) -> bool:
-        return n in self.at_hand or n.op in BARRIERS or n.kind in "cu" or n in self.cheap
+        return n in self.at_hand or n.op in BARRIERS or n.kind in "cur" or n in self.cheap
 
     # --- where ----------------------------------------------------------------------------------------------
 
@@ -215,6 +223,7 @@ class Function:
             by_loop.setdefault(self.stage[store.node] if store.loop is None else store.loop, []).append(store)
         count = 1 + max([*self.stage.values(), *by_loop, *self.calls], default=0)
         self.last_use: dict[int, int] = {}  # slot -> loop
+        self.known_rows: set[Node] = set()  # of kind "r": whose row sums are there
         actions: list[Action] = []
         for number in range(count):
             for call in self.calls.get(number, []):
@@ -222,8 +231,12 @@ class Function:
                 if isinstance(call, Apply) and call.to.kind == "SLOT":
                     self.last_use |= dict.fromkeys(range(call.first, call.last), number)
             lines = self._loop(number, by_loop.get(number, []))
+            wanted = [line.node for line in lines if line.does == "PER_ROW"]
+            if rows := self._rows([n for n in wanted if n not in self.known_rows]):
+                actions.append(Rows(rows))
             if lines:
                 actions.append(Loop(lines))
+                self.known_rows |= {n for n in self.nodes if n.op == "total" and self.stage[n] == number + 1}
         return actions
 
     def _loop(self, number: int, stores: Sequence[Store]) -> list[Line]:
@@ -240,9 +253,9 @@ class Function:
                 lines.append(Line("LOAD", n, place := self.places[n]))
                 if place.kind == "SLOT":
                     self.last_use[place.index] = number
-            elif n.op == "total":
-                lines.append(Line("PER_ROW", n, None, self.row_sums.setdefault(n, len(self.row_sums))))
-            elif self.stage[n] >= number or n in self.cheap or n.kind in "cr" or n.op in COMPARISONS or not n.args:
+            elif n.kind == "r":
+                lines.append(Line("PER_ROW", n, None, self._row_sum(n)))
+            elif self.stage[n] >= number or n in self.cheap or n.kind == "c" or n.op in COMPARISONS or not n.args:
                 for a in n.args:
                     need(a)
                 lines.append(Line("COMPUTE", n))
@@ -252,10 +265,19 @@ class Function:
         wanted: Iterable[Node] = [s.node for s in stores] + [n for n, _ in sums] + [n.args[0] for n in totals]
         for n in wanted:
             need(n)
-        lines += [Line("STORE", s.node, s.place) for s in stores]
-        lines += [Line("SUM", n, None, row) for n, row in sums]
-        lines += [Line("TOTAL", n.args[0], None, self.row_sums.setdefault(n, len(self.row_sums))) for n in totals]
-        return lines
+        lines += [*(Line("STORE", s.node, s.place) for s in stores), *(Line("SUM", n, None, row) for n, row in sums)]
+        return lines + [Line("TOTAL", n.args[0], None, self._row_sum(n)) for n in totals]
+
+    def _row_sum(self, n: Node) -> int:
+        return self.row_sums.setdefault(n, len(self.row_sums))
+
+    def _rows(self, wanted: Sequence[Node]) -> list[Line]:
+        """What makes these row sums of those that are known."""
+        made = [n for n in order(wanted, stop=self.known_rows) if n.kind == "r"]
+        read = {a for n in made for a in n.args if a in self.known_rows}
+        lines = [Line("PER_ROW", n, None, self._row_sum(n)) for n in sorted(read, key=lambda n: n.number)]
+        self.known_rows |= set(made)
+        return [*lines, *(Line("COMPUTE", n, None, self._row_sum(n)) for n in made)]
 
 
 class _Missing(Exception):

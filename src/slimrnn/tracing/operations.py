@@ -43,7 +43,7 @@ def _softplus(x: Tensor) -> Tensor:
 OPERATIONS: dict[str, Operation] = {
     "add": Operation(torch.add, lambda d, y, a, b: (d, d), "{} + {}"),
     "sub": Operation(torch.sub, lambda d, y, a, b: (d, -d), "{} - {}"),
-    "mul": Operation(torch.mul, lambda d, y, a, b: (d * b, d * a), "{} * {}"),
+    "mul": Operation(torch.mul, lambda d, y, a, b: (d * 2.0 * a, None) if a is b else (d * b, d * a), "{} * {}"),
     "div": Operation(torch.div, lambda d, y, a, b: (d / b, -(d * y) / b), "{} / {}", True),
     "neg": Operation(torch.neg, lambda d, y, a: (-d,), "-{}"),
     "sigmoid": Operation(torch.sigmoid, lambda d, y, a: (d * (y * (1.0 - y)),), "sigmoid<T>({})", True),

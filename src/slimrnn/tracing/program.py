@@ -8,14 +8,14 @@ from typing import NamedTuple
 from slimrnn.ops.programs import CellProgram, Instruction
 from slimrnn.tracing.backward import Backward, derive, kept, without_candidate
 from slimrnn.tracing.graph import Node, order
-from slimrnn.tracing.lower import Action, Adjoint, Apply, Function, Line, Loop, Place, Store, check_native
+from slimrnn.tracing.lower import Action, Adjoint, Apply, Function, Line, Loop, Place, Rows, Store, check_native
 from slimrnn.tracing.stand_in import Untraceable
 from slimrnn.tracing.trace import Trace
 
 MOST_STATES, MOST_PRODUCTS, MOST_GATES, MOST_REGISTERS = 8, 8, 32, 64
 PLACES = ("SLOT", "BEFORE", "AFTER", "SPARE", "OWN", "D_GATE", "D_BEFORE", "D_AFTER", "X", "Y")
 OPS = (
-    *("APPLY", "ADJOINT", "LOOP", "LOAD", "STORE", "SUM", "TOTAL", "PER_ROW", "NOISE"),
+    *("APPLY", "ADJOINT", "LOOP", "ROWS", "LOAD", "STORE", "SUM", "TOTAL", "PER_ROW", "NOISE"),
     *("ADD", "SUB", "MUL", "DIV", "NEG", "SIGMOID", "TANH", "EXP", "LOG", "SOFTPLUS", "SQRT", "ABS", "SIGN", "RELU"),
     *("MAXIMUM", "MINIMUM", "GT", "LT", "GE", "LE", "EQ", "WHERE"),
 )
@@ -157,8 +157,18 @@ class _Assembler:
             elif isinstance(action, Adjoint):
                 code.append((NUMBER["ADJOINT"], self.place(action.to), self.place(action.y), action.product, 0))
             else:
-                body = self.loop(action)
-                code += [(NUMBER["LOOP"], len(body), 0, 0, 0), *body]
+                body = self.loop(action) if isinstance(action, Loop) else self.rows(action)
+                name = "LOOP" if isinstance(action, Loop) else "ROWS"
+                code += [(NUMBER[name], len(body), 0, 0, 0), *body]
+        return code
+
+    def rows(self, rows: Rows) -> list[Instruction]:
+        numbers = {line.node: line.number for line in rows.lines}
+        code = []
+        for line in rows.lines:
+            if line.does == "COMPUTE":
+                a, b, c = (*(self._register(n, numbers) for n in line.node.args), 0, 0, 0)[:3]
+                code.append((NUMBER[_name(line)], line.number, a, b, c))
         return code
 
     def loop(self, loop: Loop) -> list[Instruction]:
@@ -215,7 +225,7 @@ def _moved(code: list[Instruction], constants: int) -> tuple[Instruction, ...]:
     moved: list[Instruction] = []
     for op, to, a, b, c in code:
         name = OPS[op]
-        if name in ("APPLY", "ADJOINT", "LOOP"):
+        if name in ("APPLY", "ADJOINT", "LOOP", "ROWS"):
             moved.append((op, to, a, b, c))
         elif name in _REGISTERS:
             moved.append((op, register(to), a, b, c) if _REGISTERS[name] == 1 else (op, to, register(a), b, c))
