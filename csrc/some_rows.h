@@ -38,7 +38,9 @@ template <class T> struct SomeRows {
 
   private:
     static constexpr int64_t per_index = sizeof(int64_t) / sizeof(T);
-    static int64_t input_size(const slimrnn_scan &s) { return s.u ? s.input_size : s.cell->gates * s.width; }
+    static int64_t input_size(const slimrnn_scan &s) {
+        return s.u ? s.input_size : s.tokens ? 0 : s.cell->gates * s.width;
+    }
 };
 
 }  // namespace SLIMRNN_ISA

@@ -1,6 +1,6 @@
 """A call of the native library: what goes in, and the C struct filled in with it.
 
-Shape suffixes: T time, B batch, I input width, G gates, W real numbers of a state vector, S states.
+Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, W real numbers of a state vector, S states.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DTYPES = {torch.float32: 0, torch.float64: 1}
 class Inputs(NamedTuple):
     """What a scan reads. All tensors are real: a complex number is a pair."""
 
-    x: Tensor  # (T, B, I); or, without u, the products U x + b: (T, B, G, W)
+    x: Tensor  # (T, B, I); or, without u, the products U x + b: (T, B, G, W); with tokens, those of each: (V, G, W)
     u: Tensor | None  # (G, W, I)
     bias: Tensor | None  # (G, W)
     state: Tensor  # (S, B, W)
@@ -30,19 +30,23 @@ class Inputs(NamedTuple):
     mask: Tensor | None  # (B, W): factors on h before every product
     lengths: Tensor | None  # (B)
     seed: Tensor | None  # of noise: one int64
+    tokens: Tensor | None  # (T, B) int64: the row of x that a step takes
     weights: Sequence[Tensor]  # of the terms
     plan: Plan
     reverse: bool
     first_step: int = 0  # of these steps in the whole sequence, for noise
 
+    @property
+    def time(self) -> int:
+        return len(self.x if self.tokens is None else self.tokens)
 
-SINGLE = 8  # tensors of Inputs before the weights
+
+SINGLE = 9  # tensors of Inputs before the weights
 
 
 def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    x, u, bias, state, own, mask, lengths, seed, *weights = tensors
-    return Inputs(x, u, bias, state, own, mask, lengths, seed, weights, plan, reverse, first_step)
+    return Inputs(*tensors[:SINGLE], list(tensors[SINGLE:]), plan, reverse, first_step)
 
 
 class Call:
@@ -65,6 +69,7 @@ class Call:
             batch=batch,
             width=width,
             input_size=0 if inputs.u is None else inputs.u.shape[-1],
+            vocabulary=0 if inputs.tokens is None else len(inputs.x),
             first_step=inputs.first_step,
             seed=0 if inputs.seed is None else int(inputs.seed),
             cell=ctypes.pointer(self.cell),
@@ -72,7 +77,7 @@ class Call:
         )
         lengths = None if inputs.lengths is None else inputs.lengths.to(torch.int64)
         self.held: list[Tensor] = []
-        self.point(x=inputs.x, u=inputs.u, bias=inputs.bias, state=state, own=inputs.own)
+        self.point(x=inputs.x, tokens=inputs.tokens, u=inputs.u, bias=inputs.bias, state=state, own=inputs.own)
         self.point(mask=inputs.mask, lengths=lengths)
 
     def point(self, **tensors: Tensor | None) -> None:
