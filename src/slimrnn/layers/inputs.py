@@ -88,8 +88,10 @@ def check_lengths(
 
 def without_padding(x: Tensor, lengths: Tensor | Sequence[int] | None, batch_first: bool = False) -> Tensor:
     """Zeros beyond each sequence's end: whatever the padding holds, even NaN, stays outside, also of the gradients."""
-    if lengths is None or not isinstance(x, Tensor) or x.is_nested or x.dim() not in (2, 3) or not x.is_floating_point():
+    if lengths is None or not isinstance(x, Tensor) or x.is_nested or x.dim() not in (2, 3):
         return x  # the layer explains what it takes
+    if not x.is_floating_point():
+        return x  # tokens, which the layer looks at itself
     turned = batch_first and x.dim() == 3
     x_TBI = x.transpose(0, 1) if turned else x if x.dim() == 3 else x.unsqueeze(1)
     time, batch = x_TBI.shape[:2]

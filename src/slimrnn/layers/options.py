@@ -141,7 +141,8 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-OF_STACKS = ("vocabulary", "one_hot", "residual", "transition_depth", "delays", "max_row_norm")  # a single layer does not have these
+# A single layer does not have these.
+OF_STACKS = ("vocabulary", "one_hot", "residual", "transition_depth", "delays", "max_row_norm")
 
 
 def resolve(options: Mapping[str, Any]) -> dict[str, Any]:

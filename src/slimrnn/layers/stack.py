@@ -34,7 +34,7 @@ from slimrnn.layers.inputs import (
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.streaming import current_stream, find_stream
-from slimrnn.layers.tokens import check_form, check_range, for_first_layers, is_tokens, one_hot, refuse_floats
+from slimrnn.layers.tokens import TokenInput, is_tokens
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
-class RecurrentStack(OnBackend):
+class RecurrentStack(TokenInput, OnBackend):
     __doc__ = f"""Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
@@ -53,13 +53,9 @@ class RecurrentStack(OnBackend):
 
     torch_type: ClassVar[type[nn.RNNBase] | None] = None  # of torch.nn, where it has such a layer
     structure: Structure
-    input_structure: Structure
-    vocabulary: int | None
-    one_hot: bool
     residual: bool
     leak: Leaky | None
     delays: tuple[int, ...]
-    recurrent_dropout: float
     zoneout: float | tuple[float, ...]
     weight_drop: float
     max_row_norm: float | None
@@ -91,7 +87,7 @@ class RecurrentStack(OnBackend):
         for name, needs_two in (("dropout", dropout), ("residual", self.residual)):
             if needs_two and num_layers == 1:
                 warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=4)
-        self.embedding: nn.Embedding | None = None
+        self.embedding = None
         if self.vocabulary is not None:
             place = {"dtype": resolved["dtype"], "device": resolved["device"]}
             self.embedding = nn.Embedding(self.vocabulary, input_size, **place)
@@ -175,7 +171,7 @@ class RecurrentStack(OnBackend):
                 raise ValueError(f"expected no lengths with a {type(input).__name__}, which has its own, got both")
             if isinstance(input, PackedSequence):
                 return self._forward_packed(input, hx)
-            rows, last = self._forward_packed(packed(input, 2 if self._takes_tokens and is_tokens(input) else 3), hx)
+            rows, last = self._forward_packed(packed(input, 2 if self.takes_tokens and is_tokens(input) else 3), hx)
             return nested_as(rows, input), last
         x = self._checked(input, (2, 3), "input")
         batched = x.dim() == 3
@@ -211,8 +207,8 @@ class RecurrentStack(OnBackend):
         vectors_VI = None
         with _full_precision(x_TBI.device.type):
             if is_tokens(x_TBI):
-                check_range(x_TBI, self._vocabulary)
-                x_TBI, vectors_VI = for_first_layers(self, x_TBI)
+                self._check_range(x_TBI)
+                x_TBI, vectors_VI = self._for_first_layers(x_TBI)
             for depth in range(self.num_layers):
                 below = functional.dropout(x_TBI, self.dropout, self.training) if depth else x_TBI
                 outputs = []
@@ -224,39 +220,6 @@ class RecurrentStack(OnBackend):
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
                 x_TBI = output + x_TBI if self.residual and depth else output
         return x_TBI, last
-
-    # --- tokens -----------------------------------------------------------------------------------------
-
-    def vectors(self, tokens: Tensor) -> Tensor:
-        """What tokens stand for, (...) -> (..., I): rows of the embedding, or one-hot vectors."""
-        if self.embedding is None:
-            return one_hot(tokens.long(), self._vocabulary, self._dtype)
-        found: Tensor = self.embedding(tokens.long())
-        return found
-
-    @property
-    def _vocabulary(self) -> int:
-        return self.input_size if self.vocabulary is None else self.vocabulary
-
-    @property
-    def _takes_tokens(self) -> bool:
-        return self.one_hot or self.embedding is not None
-
-    def _checked(self, x: Tensor, dims: tuple[int, ...], what: str) -> Tensor:
-        """Vectors (..., I) in the layer's dtype, or tokens (..., 1)."""
-        if self._takes_tokens:
-            if is_tokens(x):
-                return check_form(x, dims, what)
-            refuse_floats(x, dims, what)
-        return check_input(x, dims, self.input_size, self._dtype, what)
-
-    def _step_vectors(self, x_t: Tensor) -> Tensor:
-        if not is_tokens(x_t):
-            refuse_floats(x_t, (1, 2), "x_t")
-            return x_t
-        tokens = check_form(x_t, (1, 2), "x_t")
-        check_range(tokens, self._vocabulary)
-        return self.vectors(tokens.squeeze(-1))
 
     # --- step by step -----------------------------------------------------------------------------------
 
@@ -271,7 +234,7 @@ class RecurrentStack(OnBackend):
         for name in ("recurrent_dropout", "weight_drop"):
             if self.training and getattr(self, name):
                 raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
-        if self._takes_tokens:
+        if self.takes_tokens:
             x_t = self._step_vectors(x_t)
         stream = None if state is None else find_stream(self)
         stepped = None if stream is None or state is None else stream.step(x_t, state)
@@ -313,10 +276,6 @@ class RecurrentStack(OnBackend):
     @property
     def _device(self) -> str:
         return next(self.parameters()).device.type
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        return next(self.parameters()).dtype
 
     def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
         """The states of each layer."""

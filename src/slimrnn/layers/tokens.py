@@ -8,20 +8,82 @@ Shape suffixes: T time, B batch, I input width, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from slimrnn.layers.inputs import check_input
 from slimrnn.ops.operators import traced, transformed
-from slimrnn.structures import Dense
-
-if TYPE_CHECKING:
-    from slimrnn.layers.stack import RecurrentStack
+from slimrnn.structures import Dense, Structure
 
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 EMBEDDING_OPTIONS = ("padding_idx", "max_norm", "scale_grad_by_freq", "sparse")  # act where vectors are looked up
+
+
+class TokenInput(nn.Module):
+    """What a stack with `vocabulary` or `one_hot` does with its input."""
+
+    input_size: int
+    vocabulary: int | None
+    one_hot: bool
+    embedding: nn.Embedding | None
+    input_structure: Structure
+    recurrent_dropout: float
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether integers are input."""
+        return self.one_hot or self.embedding is not None
+
+    def vectors(self, tokens: Tensor) -> Tensor:
+        """What tokens stand for, (...) -> (..., I): rows of the embedding, or one-hot vectors."""
+        if not self.takes_tokens:
+            raise RuntimeError("expected a layer with vocabulary= or one_hot=True for tokens, got one without")
+        if self.embedding is None:
+            return one_hot(tokens.long(), self.input_size, self._dtype)
+        found: Tensor = self.embedding(tokens.long())
+        return found
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    def _checked(self, x: Tensor, dims: tuple[int, ...], what: str) -> Tensor:
+        """Vectors (..., I) in the layer's dtype, or tokens as int64 (..., 1), whose values nobody has looked at."""
+        if self.takes_tokens:
+            if is_tokens(x):
+                return _with_axis(x, dims, what)
+            _refuse_floats(x, dims, what)
+        return check_input(x, dims, self.input_size, self._dtype, what)
+
+    def _check_range(self, tokens: Tensor) -> None:
+        _check_range(tokens, self.input_size if self.vocabulary is None else self.vocabulary)
+
+    def _step_vectors(self, x_t: Tensor) -> Tensor:
+        """Of one step."""
+        if not is_tokens(x_t):
+            _refuse_floats(x_t, (1, 2), "x_t")
+            return x_t
+        tokens = _with_axis(x_t, (1, 2), "x_t")
+        self._check_range(tokens)
+        return self.vectors(tokens.squeeze(-1))
+
+    def _for_first_layers(self, tokens_TB1: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What the first layers read: vectors; or tokens, whose products they look up in a table, with the vectors
+        (V, I) that it is made of (None: one-hot ones).
+
+        A table is made where it has at most half as many rows as there are steps to take; it is slower from about 3/4
+        on. Dropout on inputs makes other vectors in every sequence."""
+        steps, drops = tokens_TB1.numel(), self.training and self.recurrent_dropout
+        if steps and not drops:
+            if self.embedding is None:
+                if 2 * self.input_size <= steps or self.input_structure == Dense():  # a dense map's are its columns
+                    return tokens_TB1, None
+            elif _is_plain(self.embedding) and 2 * self.embedding.num_embeddings <= steps:
+                return tokens_TB1, self.embedding.weight
+        return self.vectors(tokens_TB1.squeeze(-1)), None
 
 
 def is_tokens(x: object) -> bool:
@@ -29,15 +91,22 @@ def is_tokens(x: object) -> bool:
     return isinstance(x, Tensor) and x.dtype in INTEGERS
 
 
-def check_form(x: Tensor, dims: Sequence[int], what: str) -> Tensor:
+def one_hot(tokens: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+    """(...) -> (..., I)"""
+    return functional.one_hot(tokens, width).to(dtype)
+
+
+def _with_axis(x: Tensor, dims: Sequence[int], what: str) -> Tensor:
     """Tokens have one axis less than the vectors they stand for: (...) -> int64 (..., 1)."""
+    if x.is_nested:
+        raise TypeError(f"expected {what} to be a padded tensor, got a nested one")
     if x.dim() + 1 not in dims:
         axes = " or ".join(str(dim - 1) for dim in dims)
         raise ValueError(f"expected {what} to be tokens with {axes} axes, got integers of shape {tuple(x.shape)}")
     return x.long().unsqueeze(-1)
 
 
-def refuse_floats(x: object, dims: Sequence[int], what: str) -> None:
+def _refuse_floats(x: object, dims: Sequence[int], what: str) -> None:
     """Tokens that are no integers: a batch of them has the form of one sequence of vectors."""
     if not isinstance(x, Tensor) or x.is_nested or x.is_complex() or x.dim() not in dims[:-1] or not _is_known(x):
         return
@@ -45,16 +114,15 @@ def refuse_floats(x: object, dims: Sequence[int], what: str) -> None:
         raise TypeError(f"expected {what} to be tokens, which are integers, got {x.dtype}: convert it with .long()")
 
 
-def check_range(tokens: Tensor, vocabulary: int) -> None:
+def _check_range(tokens: Tensor, vocabulary: int) -> None:
     """(T, B, 1), or (B, 1) or (1) of one step; not where values are unknown: there looking them up checks them."""
     if not _is_known(tokens):
         return
     lowest, highest = torch.aminmax(tokens)
     if int(lowest) < 0 or int(highest) >= vocabulary:
         place = ((tokens < 0) | (tokens >= vocabulary)).nonzero()[0].tolist()
-        names = ("", "in sequence {0}", "at step {0} of sequence {1}")[len(place) - 1].format(*place)
-        got = f"{int(tokens[tuple(place)])} {names}".rstrip()
-        raise ValueError(f"expected tokens from 0 to {vocabulary - 1}, got {got}")
+        names = ("", " in sequence {0}", " at step {0} of sequence {1}")[len(place) - 1].format(*place)
+        raise ValueError(f"expected tokens from 0 to {vocabulary - 1}, got {int(tokens[tuple(place)])}{names}")
 
 
 def _is_known(x: Tensor) -> bool:
@@ -62,30 +130,8 @@ def _is_known(x: Tensor) -> bool:
     return bool(x.numel()) and not (torch.compiler.is_compiling() or transformed() or traced() or x.is_meta)
 
 
-def one_hot(tokens: Tensor, width: int, dtype: torch.dtype) -> Tensor:
-    """(...) -> (..., I)"""
-    return functional.one_hot(tokens, width).to(dtype)
-
-
-def for_first_layers(stack: RecurrentStack, tokens_TB1: Tensor) -> tuple[Tensor, Tensor | None]:
-    """What the first layers read: vectors; or tokens, whose products they look up in a table, with the vectors (V, I)
-    that it is made of (None: one-hot ones).
-
-    A table is made where it has at most half as many rows as there are steps to take. Dropout on inputs is another one
-    in every sequence, and so is the product."""
-    steps = tokens_TB1.numel()
-    if (stack.training and stack.recurrent_dropout) or not steps:
-        return stack.vectors(tokens_TB1.squeeze(-1)), None
-    if stack.one_hot:
-        if 2 * stack.input_size <= steps or stack.input_structure == Dense():  # its columns need no product
-            return tokens_TB1, None
-    elif is_plain(stack.embedding) and 2 * stack.embedding.num_embeddings <= steps:
-        return tokens_TB1, stack.embedding.weight
-    return stack.vectors(tokens_TB1.squeeze(-1)), None
-
-
-def is_plain(embedding: nn.Module | None) -> TypeGuard[nn.Embedding]:
+def _is_plain(embedding: nn.Module) -> TypeGuard[nn.Embedding]:
     """Whether all it does is to look up rows of its weight."""
     if type(embedding) is not nn.Embedding or embedding._forward_hooks or embedding._forward_pre_hooks:
         return False
-    return not any(getattr(embedding, name) not in (None, False) for name in EMBEDDING_OPTIONS)
+    return all(getattr(embedding, name) in (None, False) for name in EMBEDDING_OPTIONS)

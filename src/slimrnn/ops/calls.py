@@ -46,7 +46,8 @@ SINGLE = 9  # tensors of Inputs before the weights
 
 def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    return Inputs(*tensors[:SINGLE], list(tensors[SINGLE:]), plan, reverse, first_step)
+    x, u, bias, state, own, mask, lengths, seed, tokens, *weights = tensors
+    return Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
 
 
 class Call:
