@@ -108,7 +108,9 @@ def _with_axis(x: Tensor, dims: Sequence[int], what: str) -> Tensor:
 
 def _refuse_floats(x: object, dims: Sequence[int], what: str) -> None:
     """Tokens that are no integers: a batch of them has the form of one sequence of vectors."""
-    if not isinstance(x, Tensor) or x.is_nested or x.is_complex() or x.dim() not in dims[:-1] or not _is_known(x):
+    if not isinstance(x, Tensor) or not x.is_floating_point() or x.is_nested:
+        return
+    if x.dim() not in dims[:-1] or not _is_known(x):
         return
     if bool((x == x.round()).all()) and bool((x > 1).any()):
         raise TypeError(f"expected {what} to be tokens, which are integers, got {x.dtype}: convert it with .long()")
