@@ -67,7 +67,7 @@ void prefer_large_pages(void *memory, int64_t bytes) {
 void prefer_large_pages(const slimrnn_scan &s, bool forward) {
     const int64_t row = s.time * s.batch * s.width * (s.dtype == SLIMRNN_F64 ? 8 : 4);
     if (!forward) {
-        prefer_large_pages(s.d_wx, row * s.cell->gates);
+        if (!s.tokens) prefer_large_pages(s.d_wx, row * s.cell->gates);
         return;
     }
     prefer_large_pages(s.out, row);
@@ -87,12 +87,19 @@ bool terms_are_sound(const slimrnn_scan &s, const Kernels *k, bool forward) {
     return s.term_count >= 1 && s.term_count % s.phases == 0 && s.term_count / s.phases <= SLIMRNN_MOST_TERMS &&
            s.terms && k->terms_are_sound(&s, !forward);
 }
+bool tokens_are_sound(const slimrnn_scan &s) {
+    if (s.u || s.phases > 1 || s.vocabulary < 1) return false;
+    for (int64_t i = 0; i < s.time * s.batch; i++)
+        if (s.tokens[i] < 0 || s.tokens[i] >= s.vocabulary) return false;
+    return true;
+}
 bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
     if (!s || !s->cell || s->dtype < 0 || s->dtype > 1 || s->time < 1 || s->batch < 0 || s->width < 1 || !s->state ||
         !s->out || (s->is_complex && s->width % 2))
         return false;
     const slimrnn_cell &cell = *s->cell;
     if (!runs(cell, k, forward) || !terms_are_sound(*s, k, forward) || !s->own != !cell.own_rows) return false;
+    if (s->tokens && !tokens_are_sound(*s)) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
     return (s->gate_history || cell.kept == 0) && (s->state_history || cell.states == 1) && (!s->own || s->d_own) &&
            (!s->u || (s->d_u && s->x && s->input_size >= 1)) && (!s->bias || s->d_bias) && s->d_out && s->d_last &&
@@ -185,7 +192,7 @@ struct Steps {
 
 int open(slimrnn_scan s, void **handle) {
     char some;
-    s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0;
+    s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0, s.tokens = nullptr;
     s.gate_history = s.state_history = nullptr;
     s.x = s.state = s.out = s.last = &some;  // only looked at, not into
     const Kernels *k = kernels();

@@ -13,7 +13,8 @@ template <class T> class Gradients {
     const Recurrence<T> &map;
     const int64_t width, row_gates;
 
-    // Where a thread's sums lie: every term's, the input matrix transposed with the bias as its last row, own.
+    // Where a thread's sums lie: every term's, own, and the input's: its matrix transposed with the bias as its last
+    // row, or the products of all tokens.
     struct Sums {
         T *term[SLIMRNN_MOST_TERMS], *input, *own;
         int64_t size;
@@ -40,13 +41,16 @@ template <class T> class Gradients {
             size += round_up(terms[k]->gradient_size(), lanes<T>);
         }
         sums.input = at + size;
-        if (s.u) size += round_up(s.cell->gates * s.width * (s.input_size + 1), lanes<T>);
+        size += round_up(s.cell->gates * s.width * input_rows(s), lanes<T>);
         sums.own = at + size;
         size += round_up(s.cell->own_rows * s.width, lanes<T>);
         sums.size = size;
         return sums;
     }
 
+    static int64_t input_rows(const slimrnn_scan &s) {
+        return s.u ? s.input_size + 1 : s.tokens && s.d_wx ? s.vocabulary : 0;
+    }
     int64_t ldy(int p) const { return (cell.products[p].last - cell.products[p].first) * width; }
     int64_t ldk(int k) const { return cell.matrices * map.terms[k]->kept_size(); }
     // An earlier product of the same state, or p itself.
@@ -114,6 +118,11 @@ template <class T> class Gradients {
         }
         rows += step.rows;
     }
+    // A gradient of U x + b, where that was looked up.
+    void add_token(int64_t token, const T *d) const {
+        T *sum = sums.input + token * row_gates;
+        for (int64_t i = 0; i < row_gates; i++) sum[i] += d[i];
+    }
     bool is_full() const { return rows + map.rows > most; }
 
     void sum_up() {
@@ -137,6 +146,8 @@ template <class T> class Gradients {
         T *d_own = static_cast<T *>(s.d_own) + phase * own;
         for (int64_t i = 0; i < own; i++) d_own[i] += sums.own[i];
         if (s.u) deliver_input(s, sums.input, m);
+        const int64_t table = s.u ? 0 : input_rows(s) * s.cell->gates * s.width;
+        for (int64_t i = 0; i < table; i++) static_cast<T *>(s.d_wx)[i] += sums.input[i];
         return at + sums.size;
     }
     static void deliver_input(const slimrnn_scan &s, const T *sums, int64_t m) {

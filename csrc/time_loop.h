@@ -98,7 +98,7 @@ template <class T> class TimeLoop {
             for (int i = 0; i < states; i++)
                 step.after[i] = s.lengths || !history(i) ? now[k % 2][i] : out(history(i), t, width);
             if (all_go_on(t)) {
-                begin(step.slots, input_of(k), rows);
+                begin(step.slots, k);
                 stepper.forward(step);
             } else {
                 forward_some(step, k);
@@ -199,7 +199,10 @@ template <class T> class TimeLoop {
         for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + i, WRITE, 2);
     }
     void prefetch_next(int64_t t) const {
-        if (!s.u) prefetch(in(s.x, t, row_gates), rows * row_gates);
+        if (s.tokens)
+            for (int64_t r = 0; r < rows; r++) prefetch(table_row(t, r), row_gates);
+        else if (!s.u)
+            prefetch(in(s.x, t, row_gates), rows * row_gates);
         if (s.gate_history) prefetch<1>(in(s.gate_history, t, row_slots), rows * row_slots);
     }
     void prefetch_previous(int64_t k) const {
@@ -243,7 +246,7 @@ template <class T> class TimeLoop {
         Step<T> part = narrowed(step);
         part.map = &map, part.slots = some.slots;
         for (int i = 0; i < states; i++) part.after[i] = some.after[i];
-        begin(part.slots, some.gather(input_of(k), row_input(), some.input), part.rows);
+        begin_some(part.slots, k);
         if (some.count) stepper.forward(part);
         for (int i = 0; i < states; i++) some.scatter(part.after[i], width, width, step.after[i]);
         if (s.gate_history) some.scatter(part.slots, row_slots, row_slots, step.slots, rows);
@@ -251,8 +254,13 @@ template <class T> class TimeLoop {
     void backward_all(Step<T> &step, int64_t t, Gradients<T> &sums) {
         sums.make_room(step);
         stepper.backward(step);
-        for (int64_t r = 0; s.d_wx && r < rows; r++)
-            memcpy(out(s.d_wx, t, row_gates) + r * row_gates, step.d_gates + r * step.ldd, sizeof(T) * row_gates);
+        for (int64_t r = 0; s.d_wx && r < rows; r++) {
+            const T *d = step.d_gates + r * step.ldd;
+            if (s.tokens)
+                sums.add_token(token(t, r), d);
+            else
+                memcpy(out(s.d_wx, t, row_gates) + r * row_gates, d, sizeof(T) * row_gates);
+        }
         sums.remember(step, s.u ? in(s.x, t, s.input_size) : nullptr);
     }
     void backward_some(Step<T> &step, int64_t t, Gradients<T> &sums) {
@@ -271,11 +279,25 @@ template <class T> class TimeLoop {
             memcpy(step.d_before[i], step.d_after[i], sizeof(T) * block);  // past the step, unchanged
             some.scatter(part.d_before[i], width, width, step.d_before[i]);
         }
-        if (s.d_wx) some.scatter(part.d_gates, part.ldd, row_gates, out(s.d_wx, t, row_gates), rows);
+        if (s.d_wx && !s.tokens) some.scatter(part.d_gates, part.ldd, row_gates, out(s.d_wx, t, row_gates), rows);
+        for (int64_t i = 0; s.d_wx && s.tokens && i < some.count; i++)
+            sums.add_token(token(t, some.row[i]), part.d_gates + i * part.ldd);
         sums.remember(part, s.u ? some.gather(in(s.x, t, s.input_size), s.input_size, some.input) : nullptr);
     }
     // The gates before the recurrent product: U x + b, in the first slots of a row.
-    void begin(T *slots, const T *x, int64_t rows) const {
+    void begin(T *slots, int64_t k) const {
+        if (!s.tokens) return begin_with(slots, input_of(k), rows);
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(slots + r * row_slots, table_row(time_of(k), r), sizeof(T) * row_gates);
+    }
+    void begin_some(T *slots, int64_t k) const {
+        if (!s.tokens) return begin_with(slots, some.gather(input_of(k), row_input(), some.input), some.count);
+        for (int64_t i = 0; i < some.count; i++)
+            memcpy(slots + i * row_slots, table_row(time_of(k), some.row[i]), sizeof(T) * row_gates);
+    }
+    int64_t token(int64_t t, int64_t r) const { return s.tokens[t * s.batch + first + r]; }
+    const T *table_row(int64_t t, int64_t r) const { return static_cast<const T *>(s.x) + token(t, r) * row_gates; }
+    void begin_with(T *slots, const T *x, int64_t rows) const {
         if (s.u && ahead == 1)
             multiply_input(slots, row_slots, x, rows);
         else

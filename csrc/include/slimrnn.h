@@ -169,11 +169,14 @@ typedef struct {
     int32_t dtype, is_complex, reverse, threads, term_count;
     int32_t phases; /* step k of the loop takes the terms and the own parameters of phase k mod phases */
     int64_t time, batch, width, input_size;
+    int64_t vocabulary; /* rows of x where there are tokens */
     int64_t first_step; /* number of the first step of these in the whole sequence, for noise only */
     uint64_t seed;      /* of noise */
     const slimrnn_cell *cell;
     const slimrnn_term *terms; /* term_count / phases for each phase */
     const void *x;          /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
+    const int64_t *tokens;  /* (time, batch) or null: then x is U x + b of every token, (vocabulary, gates, width), and
+                               there is no u and one phase */
     const void *u;          /* (gates, width, input_size) or null; one phase only */
     const void *bias;       /* (gates, width) or null; goes with u */
     const void *state;      /* (states, batch, width) */
@@ -186,7 +189,7 @@ typedef struct {
     void *last;             /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_state;              /* backward: gradients going out, and */
-    void *d_wx;                 /* (time, batch, gates, width) of U x + b, or null */
+    void *d_wx;                 /* (time, batch, gates, width) of U x + b, or null; with tokens as x, added to */
     void *d_u, *d_bias, *d_own; /* as u, bias and own, added to; null where those are */
 } slimrnn_scan;
 
@@ -215,8 +218,8 @@ enum slimrnn_way { SLIMRNN_WAY_PRODUCT = 0, SLIMRNN_WAY_ADJOINT = 1, SLIMRNN_WAY
 SLIMRNN_API int32_t slimrnn_product(const slimrnn_scan *scan, int32_t way, int64_t rows, int32_t first, int32_t last,
                                     void *x, void *y);
 
-/* Single steps with weights packed once. `open` reads everything of the scan but time, batch, x, state, out and last;
- * own and bias must stay where they are until `close`. Steps of one handle may run in several threads at once. */
+/* Single steps with weights packed once. `open` reads everything of the scan but time, batch, x, tokens, state, out and
+ * last; own and bias must stay where they are until `close`. Steps of one handle may run in several threads at once. */
 SLIMRNN_API int32_t slimrnn_open(const slimrnn_scan *scan, void **handle);
 SLIMRNN_API void slimrnn_close(void *handle);
 /* A number that tells whether memory still holds what it held: of `count` pieces of so many bytes each. */

@@ -49,6 +49,8 @@ class ContextSwitching(OnBackend):
             raise ValueError(f"expected a layer of structure BlockDiagonal, got {layer.structure!r}")
         if layer.bidirectional:
             raise ValueError("expected a layer of one direction, got a bidirectional one")
+        if layer.vocabulary is not None:
+            raise ValueError(f"expected a layer that reads vectors, got vocabulary={layer.vocabulary}")
         self.blocks = blocks = layer.structure.blocks * len(layer.delays)  # those of each group of units
         if on != "outputs" and layer.input_size % blocks:
             raise ValueError(f"expected input_size divisible by the {blocks} blocks, got {layer.input_size}")

@@ -1,6 +1,6 @@
-"""What is random about one call of a layer: drawn once, and the same wherever the call runs in pieces or again.
+"""What is drawn or made once for a call of a layer, and is the same wherever the call runs in pieces or again.
 
-Shape suffixes: T time, B batch, I input width, H hidden units.
+Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden units.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 class Drawn(NamedTuple):
-    """Masks, a seed, and matrices with dropped weights; None where there are none."""
+    """Masks, a seed, matrices with dropped weights, and products of tokens; None where there are none."""
 
     x_mask: Tensor | None = None  # (B, I)
     h_mask: Tensor | None = None  # (B, H)
     seed: Tensor | None = None  # of zoneout, one int64
     maps: tuple[Prepared, ...] | None = None  # of the transitions
+    table: Tensor | None = None  # (V, G, H): U x + b of every token, where the input is tokens
 
 
 NOTHING = Drawn()

@@ -35,10 +35,15 @@ class LayerGroup(nn.Module):
         return _beside([core.initial_state(batch) for core in self.cores])
 
     def forward(
-        self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
+        self,
+        x_TBI: Tensor,
+        state: State,
+        lengths_B: Tensor | None = None,
+        reverse: bool = False,
+        vectors_VI: Tensor | None = None,
     ) -> tuple[Tensor, State]:
         """As RecurrentLayer."""
-        found = [core(x_TBI, part, lengths_B, reverse) for core, part in self._shares(state)]
+        found = [core(x_TBI, part, lengths_B, reverse, vectors_VI) for core, part in self._shares(state)]
         outputs = [output for output, _ in found]
         if self.cell.complex:  # all real parts, then all imaginary ones
             halves = [output.chunk(2, -1) for output in outputs]

@@ -28,6 +28,9 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
         raise TypeError(f"expected {what} to be a tensor, got {type(x).__name__}")
     if x.is_nested:
         raise TypeError(f"expected {what} to be a padded tensor (with lengths= for a ragged batch), got a nested one")
+    if not (x.is_floating_point() or x.is_complex()):
+        tokens = "make the layer with vocabulary= or one_hot=True for tokens"
+        raise TypeError(f"expected {what} of dtype {dtype}, got {x.dtype}; convert it with .to({dtype}), or {tokens}")
     if x.dim() not in dims:
         raise ValueError(f"expected {what} with {' or '.join(map(str, dims))} axes, got shape {tuple(x.shape)}")
     if x.shape[-1] != input_size:
@@ -41,10 +44,10 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
     return x
 
 
-def packed(nested: Tensor) -> PackedSequence:
-    """The sequences of a nested tensor (B, T, I), whose lengths differ."""
-    if nested.dim() != 3:
-        raise ValueError(f"expected a nested input of 3 axes, a sequence in each row, got {nested.dim()}")
+def packed(nested: Tensor, dims: int = 3) -> PackedSequence:
+    """The sequences of a nested tensor (B, T, I), or of tokens (B, T), whose lengths differ."""
+    if nested.dim() != dims:
+        raise ValueError(f"expected a nested input of {dims} axes, a sequence in each row, got {nested.dim()}")
     rows = list(nested.unbind())
     if not all(map(len, rows)):
         raise ValueError("expected nested sequences of at least one step each, got an empty one")
@@ -87,6 +90,8 @@ def without_padding(x: Tensor, lengths: Tensor | Sequence[int] | None, batch_fir
     """Zeros beyond each sequence's end: whatever the padding holds, even NaN, stays outside, also of the gradients."""
     if lengths is None or not isinstance(x, Tensor) or x.is_nested or x.dim() not in (2, 3):
         return x  # the layer explains what it takes
+    if not x.is_floating_point():
+        return x  # tokens, which the layer looks at itself
     turned = batch_first and x.dim() == 3
     x_TBI = x.transpose(0, 1) if turned else x if x.dim() == 3 else x.unsqueeze(1)
     time, batch = x_TBI.shape[:2]

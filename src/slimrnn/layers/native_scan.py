@@ -14,7 +14,7 @@ from torch import Tensor
 from slimrnn._fields import from_pairs, side_by_side, stacked
 from slimrnn.cells.base import State
 from slimrnn.layers.drawn import Drawn
-from slimrnn.layers.input_product import input_matrix, input_product
+from slimrnn.layers.input_product import input_matrix, input_product, look_up
 from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
@@ -58,12 +58,20 @@ def native_scan(
     first_step: int,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
-    phases, u, bias, products = program.plan.phases, None, None, None
+    phases, u, bias, products, tokens = program.plan.phases, None, None, None, None
+    if x_TBI is not None and drawn.table is not None:
+        numbers, x_TBI = x_TBI.squeeze(-1), None
+        if phases == 1:
+            tokens = numbers
+        else:
+            wx_TBGH = look_up(drawn.table, numbers)
     if x_TBI is not None and phases == 1:  # a dense product is taken in the time loop
         u = input_matrix(layer.input, layer.recurrent.input_scale())
     if x_TBI is not None and u is not None:
         bias = layer.cell.input_bias()
         given = x_TBI
+    elif tokens is not None and drawn.table is not None:
+        given = drawn.table
     else:
         products = _Products(layer, x_TBI, wx_TBGH, reverse)
         given = products()
@@ -73,7 +81,7 @@ def native_scan(
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
     inputs = native.as_inputs(
-        program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, drawn.seed, first_step * phases
+        program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, drawn.seed, first_step * phases, tokens
     )
     output, last = native.scan(inputs, again)
     if phases > 1:
@@ -116,9 +124,11 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     There a complex number is a pair, and what stands for both of its parts stands twice."""
 
     def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
-        x, u, bias, state, own, mask, lengths_B, seed, weights, plan, reverse, first_step = inputs
+        x, u, bias, state, own, mask, lengths_B, seed, tokens, weights, plan, reverse, first_step = inputs
         pairs, steps = layer.cell.complex, layer.traced_steps()
         assert steps is not None
+        if tokens is not None:
+            x = look_up(x, tokens)
         wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
         wx = wx if bias is None else wx + bias
         states = tuple(state.unbind(0))

@@ -70,6 +70,11 @@ class StackOptions(TypedDict, total=False):
 
     structure: Annotated[Structure | None, Option(Dense(), "structure of the recurrent matrices", _structure)]
     input_structure: Annotated[Structure | None, Option(Dense(), "structure of the input matrices", _structure)]
+    vocabulary: Annotated[
+        int | None,
+        Option(None, "input is tokens, integers below this; `embedding` turns them into vectors", check_count),
+    ]
+    one_hot: Annotated[bool, Option(False, "input is tokens, integers below input_size, each a one-hot vector")]
     residual: Annotated[bool, Option(False, "add each layer's input to its output, from the second layer on")]
     transition_depth: Annotated[
         int, Option(1, "cells that the state passes through in each step; the first sees the input", check_count)
@@ -136,7 +141,8 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-OF_STACKS = ("residual", "transition_depth", "delays", "max_row_norm")  # a single layer does not have these
+# A single layer does not have these.
+OF_STACKS = ("vocabulary", "one_hot", "residual", "transition_depth", "delays", "max_row_norm")
 
 
 def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,6 +155,8 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
         if check is not None:
             check(name, value)
         resolved[name] = value
+    if resolved["vocabulary"] is not None and resolved["one_hot"]:
+        raise ValueError(f"expected vocabulary or one_hot, got both: vocabulary={resolved['vocabulary']}")
     leak, delays, skip = resolved["leak"], resolved["delays"], resolved["skip"]
     if leak is not None and not isinstance(leak, Leaky):
         resolved["leak"] = Leaky(float(leak))  # the same in every unit

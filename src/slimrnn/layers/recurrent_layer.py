@@ -1,6 +1,6 @@
 """One recurrent layer in one direction: a cell, the map of its state and the map of its input.
 
-Shape suffixes: T time, B batch, I input width, G gates, H hidden units.
+Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden units.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slimrnn.cells.zoneout import zoned
 from slimrnn.layers import delays, torch_scan
 from slimrnn.layers.chosen_backend import ChosenBackend
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
-from slimrnn.layers.input_product import input_product
+from slimrnn.layers.input_product import input_product, look_up, token_products
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
 from slimrnn.layers.traced import numbered, steps_of
@@ -124,11 +124,21 @@ class RecurrentLayer(ChosenBackend):
     # --- whole sequences --------------------------------------------------------------------------------
 
     def forward(
-        self, x_TBI: Tensor, state: State, lengths_B: Tensor | None = None, reverse: bool = False
+        self,
+        x_TBI: Tensor,
+        state: State,
+        lengths_B: Tensor | None = None,
+        reverse: bool = False,
+        vectors_VI: Tensor | None = None,
     ) -> tuple[Tensor, State]:
-        """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state."""
+        """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state.
+
+        x may be tokens (T, B, 1), integers that stand for `vectors_VI`, or without those for one-hot vectors."""
         self.renew_cells()
         drawn = draw(self, x_TBI)
+        if not x_TBI.is_floating_point():
+            bias, scale = self.cell.input_bias(), self.recurrent.input_scale()
+            drawn = drawn._replace(table=token_products(self.input, vectors_VI, bias, scale))
         if lengths_B is not None:  # U x of the padding is a sum's zero share, whatever stands there
             x_TBI = x_TBI.masked_fill(~reference.valid_steps(len(x_TBI), lengths_B), 0)
         if drawn.x_mask is not None:
@@ -153,7 +163,7 @@ class RecurrentLayer(ChosenBackend):
         skip, skipped, first_step = self.skip, self.skipped, 0
         assert skip is not None
         assert skipped is not None
-        wx_TBGH, prepared = self.input_product(x_TBI), skipped.prepare()
+        wx_TBGH, prepared = self.input_product(x_TBI, drawn.table), skipped.prepare()
 
         def run(wx: Tensor, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
             nonlocal first_step
@@ -213,7 +223,7 @@ class RecurrentLayer(ChosenBackend):
         first_step: int = 0,
     ) -> tuple[Tensor, State]:
         """Over inputs, or over their products; `first_step` is the number of the first in the whole sequence."""
-        given = wx_TBGH if x_TBI is None else x_TBI
+        given = wx_TBGH if x_TBI is None else x_TBI if drawn.table is None else drawn.table
         assert given is not None
         backend = self.backend
         if backend == "torch" and x_TBI is not None and torch_scan.can_serve(x_TBI):
@@ -226,7 +236,7 @@ class RecurrentLayer(ChosenBackend):
             if program is not None:
                 return native_scan(self, program, x_TBI, wx_TBGH, state, drawn, lengths_B, reverse, first_step)
         if x_TBI is not None:
-            wx_TBGH = self.input_product(x_TBI)
+            wx_TBGH = self.input_product(x_TBI, drawn.table)
         assert wx_TBGH is not None
         steps = range(first_step, first_step + len(wx_TBGH))
         advance = self.advance(drawn, reversed(steps) if reverse else steps, reverse)
@@ -289,7 +299,10 @@ class RecurrentLayer(ChosenBackend):
         for transition in self.transitions:
             renew(transition.cell)
 
-    def input_product(self, x: Tensor) -> Tensor:
+    def input_product(self, x: Tensor, table_VGH: Tensor | None = None) -> Tensor:
+        """U x + b, or of tokens (..., 1) what stands in the table."""
+        if table_VGH is not None:
+            return look_up(table_VGH, x.squeeze(-1))
         return input_product(self.input, x, self.cell.input_bias(), self.recurrent.input_scale())
 
 

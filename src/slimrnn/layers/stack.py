@@ -20,7 +20,6 @@ from slimrnn._fields import field_dtype, side_by_side, some_parameter
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
 from slimrnn.layers import torch_weights
-from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.inputs import (
     check_input,
@@ -34,6 +33,7 @@ from slimrnn.layers.inputs import (
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.streaming import current_stream, lean_step
+from slimrnn.layers.tokens import TokenInput, is_tokens
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
-class RecurrentStack(OnBackend):
+class RecurrentStack(TokenInput):
     __doc__ = f"""Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
@@ -52,11 +52,9 @@ class RecurrentStack(OnBackend):
 
     torch_type: ClassVar[type[nn.RNNBase] | None] = None  # of torch.nn, where it has such a layer
     structure: Structure
-    input_structure: Structure
     residual: bool
     leak: Leaky | None
     delays: tuple[int, ...]
-    recurrent_dropout: float
     zoneout: float | tuple[float, ...]
     weight_drop: float
     max_row_norm: float | None
@@ -88,6 +86,10 @@ class RecurrentStack(OnBackend):
         for name, needs_two in (("dropout", dropout), ("residual", self.residual)):
             if needs_two and num_layers == 1:
                 warnings.warn(f"{name} acts between stacked layers: expected num_layers > 1, got 1", stacklevel=4)
+        self.embedding = None
+        if self.vocabulary is not None:
+            place = {"dtype": resolved["dtype"], "device": resolved["device"]}
+            self.embedding = nn.Embedding(self.vocabulary, input_size, **place)
         self.layers = nn.ModuleList()
         for k in range(num_layers * self.num_directions):
             width = input_size if k < self.num_directions else self.output_size
@@ -158,7 +160,8 @@ class RecurrentStack(OnBackend):
         lengths: Tensor | Sequence[int] | None = None,
     ) -> tuple[Any, Any]:
         """As torch.nn: `output, h_n = rnn(x, h_0)`; `lengths=` for a padded ragged batch, which may also come as a
-        PackedSequence or as a nested tensor (B, T, I); the output then comes in the same form.
+        PackedSequence or as a nested tensor (B, T, I); the output then comes in the same form. With `vocabulary` or
+        `one_hot`, input may be integers, without the axis I: `rnn(tokens)` is `rnn(rnn.vectors(tokens))`.
 
         Beyond a sequence's length its state stays and its output is zero. A complex state's output is its real and
         imaginary parts side by side; h_n is complex."""
@@ -167,9 +170,9 @@ class RecurrentStack(OnBackend):
                 raise ValueError(f"expected no lengths with a {type(input).__name__}, which has its own, got both")
             if isinstance(input, PackedSequence):
                 return self._forward_packed(input, hx)
-            rows, last = self._forward_packed(packed(input), hx)
+            rows, last = self._forward_packed(packed(input, 2 if self.takes_tokens and is_tokens(input) else 3), hx)
             return nested_as(rows, input), last
-        x = check_input(input, (2, 3), self.input_size, self._dtype, "input")
+        x = self._checked(input, (2, 3), "input")
         batched = x.dim() == 3
         if not batched:
             x = x.unsqueeze(1)
@@ -187,9 +190,9 @@ class RecurrentStack(OnBackend):
         return output, self._join(states, batched)
 
     def _forward_packed(self, packed: PackedSequence, hx: States | None) -> tuple[PackedSequence, States]:
-        check_input(packed.data, (2,), self.input_size, self._dtype, "packed input")
-        x, lengths = pad_packed_sequence(packed)  # in the user's order, as hx is
-        output, states = self._run(x.to(self._dtype), self._states(hx, len(lengths), True), lengths.to(x.device))
+        rows = self._checked(packed.data, (2,), "packed input")
+        x, lengths = pad_packed_sequence(packed._replace(data=rows))  # in the user's order, as hx is
+        output, states = self._run(x, self._states(hx, len(lengths), True), lengths.to(x.device))
         order = packed.sorted_indices
         if order is not None:
             output, lengths = output.index_select(1, order), lengths.index_select(0, order.to(lengths.device))
@@ -200,13 +203,17 @@ class RecurrentStack(OnBackend):
         if lengths is not None:  # whatever the padding holds, even NaN, stays outside
             x_TBI = x_TBI.masked_fill(~valid_steps(len(x_TBI), lengths), 0)
         last: list[State] = []
+        vectors_VI = None
         with _full_precision(x_TBI.device.type):
+            if is_tokens(x_TBI):
+                self._check_range(x_TBI)
+                x_TBI, vectors_VI = self._for_first_layers(x_TBI)
             for depth in range(self.num_layers):
                 below = functional.dropout(x_TBI, self.dropout, self.training) if depth else x_TBI
                 outputs = []
                 for direction in range(self.num_directions):
                     k = depth * self.num_directions + direction
-                    h_TBH, state = self._at(k)(below, states[k], lengths, reverse=direction == 1)
+                    h_TBH, state = self._at(k)(below, states[k], lengths, direction == 1, None if depth else vectors_VI)
                     outputs.append(h_TBH)
                     last.append(state)
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -216,11 +223,13 @@ class RecurrentStack(OnBackend):
     # --- step by step -----------------------------------------------------------------------------------
 
     def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
-        """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I).
+        """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I), or tokens (B) or ().
 
         Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
         were changed; `fixed_weights` saves that. Of more than 1 MiB of weights, single numbers written through `.data`
         or numpy may be seen some steps later."""
+        if self.takes_tokens:
+            x_t = self._step_vectors(x_t)
         stepped = None if state is None else lean_step(self, x_t, state)
         if stepped is not None:
             return stepped
@@ -268,10 +277,6 @@ class RecurrentStack(OnBackend):
     @property
     def _device(self) -> str:
         return some_parameter(self).device.type
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        return some_parameter(self).dtype
 
     def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
         """The states of each layer."""

@@ -158,6 +158,8 @@ def _check_expressible(stack: RecurrentStack, torch_type: type[nn.RNNBase]) -> N
         reason = "residual=True"
     elif reason := _beyond(stack):
         pass
+    elif stack.embedding is not None:
+        reason = f"vocabulary={stack.vocabulary} (use its `embedding`, and a copy without one)"
     elif stack.learn_initial_state:
         reason = "learn_initial_state=True"
     elif any(core.zoneout is not None for core in stack.cores):

@@ -1,6 +1,6 @@
 """A call of the native library: what goes in, and the C struct filled in with it.
 
-Shape suffixes: T time, B batch, I input width, G gates, W real numbers of a state vector, S states.
+Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, W real numbers of a state vector, S states.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DTYPES = {torch.float32: 0, torch.float64: 1}
 class Inputs(NamedTuple):
     """What a scan reads. All tensors are real: a complex number is a pair."""
 
-    x: Tensor  # (T, B, I); or, without u, the products U x + b: (T, B, G, W)
+    x: Tensor  # (T, B, I); or, without u, the products U x + b: (T, B, G, W); with tokens, those of each: (V, G, W)
     u: Tensor | None  # (G, W, I)
     bias: Tensor | None  # (G, W)
     state: Tensor  # (S, B, W)
@@ -30,19 +30,24 @@ class Inputs(NamedTuple):
     mask: Tensor | None  # (B, W): factors on h before every product
     lengths: Tensor | None  # (B)
     seed: Tensor | None  # of noise: one int64
+    tokens: Tensor | None  # (T, B) int64: the row of x that a step takes
     weights: Sequence[Tensor]  # of the terms
     plan: Plan
     reverse: bool
     first_step: int = 0  # of these steps in the whole sequence, for noise
 
+    @property
+    def time(self) -> int:
+        return len(self.x if self.tokens is None else self.tokens)
 
-SINGLE = 8  # tensors of Inputs before the weights
+
+SINGLE = 9  # tensors of Inputs before the weights
 
 
 def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    x, u, bias, state, own, mask, lengths, seed, *weights = tensors
-    return Inputs(x, u, bias, state, own, mask, lengths, seed, weights, plan, reverse, first_step)
+    x, u, bias, state, own, mask, lengths, seed, tokens, *weights = tensors
+    return Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
 
 
 class Call:
@@ -51,12 +56,12 @@ class Call:
     def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = (), **results: Tensor | None) -> None:
         """`results` are other tensors that the struct points to. One that is not contiguous is copied, so those that
         are written must be."""
-        x, u, bias, state, own, mask, lengths, seed, weights, plan, reverse, first_step = inputs
+        x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step = inputs
         _, batch, width = state.shape
         self.terms = FilledTerms(plan, weights, gradients)
         self.cell = plan.cell.struct(width)
         lengths = None if lengths is None else lengths.to(torch.int64)
-        results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths)
+        results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths, tokens=tokens)
         self.held = {name: tensor.contiguous() for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
@@ -70,6 +75,7 @@ class Call:
             batch=batch,
             width=width,
             input_size=0 if u is None else u.shape[-1],
+            vocabulary=0 if tokens is None else len(x),
             first_step=first_step,
             seed=0 if seed is None else int(seed),
             cell=ctypes.pointer(self.cell),

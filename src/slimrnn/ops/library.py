@@ -93,11 +93,11 @@ class ScanStruct(ctypes.Structure):
 
     _fields_ = (
         *((name, c_int32) for name in ("dtype", "is_complex", "reverse", "threads", "term_count", "phases")),
-        *((name, c_int64) for name in ("time", "batch", "width", "input_size", "first_step")),
+        *((name, c_int64) for name in ("time", "batch", "width", "input_size", "vocabulary", "first_step")),
         ("seed", c_uint64),
         ("cell", POINTER(CellStruct)),
         ("terms", POINTER(TermStruct)),
-        *((name, c_void_p) for name in ("x", "u", "bias", "state", "own", "mask", "lengths")),
+        *((name, c_void_p) for name in ("x", "tokens", "u", "bias", "state", "own", "mask", "lengths")),
         *((name, c_void_p) for name in ("out", "gate_history", "state_history", "last")),
         *((name, c_void_p) for name in ("d_out", "d_last", "d_state", "d_wx", "d_u", "d_bias", "d_own")),
     )

@@ -50,10 +50,12 @@ def as_inputs(
     reverse: bool = False,
     seed: Tensor | None = None,
     first_step: int = 0,
+    tokens: Tensor | None = None,
 ) -> Inputs:
     """A layer's tensors as the core takes them: real, a complex number as a pair.
 
-    x is (T, B, I) with input weights u (G, H, I), or without u the products (T, B, G, H)."""
+    x is (T, B, I) with input weights u (G, H, I), or without u the products (T, B, G, H), with tokens (T, B) those of
+    each token (V, G, H)."""
     plan, weights, own = program
     start = torch.stack([pairs_flat(part) for part in state])  # a copy: the caller's own may change before backward
     own = None if own is None else own.to(start.dtype)  # a cell may have forgotten the type that it was given
@@ -64,7 +66,7 @@ def as_inputs(
         bias = None if bias is None else pairs_flat(bias)
         x = x if u is not None else pairs_flat(x)
         u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
-    return Inputs(x, u, bias, start, own, mask, lengths, seed, weights, plan, reverse, first_step)
+    return Inputs(x, u, bias, start, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
 
 
 def can_serve(x: Tensor) -> bool:

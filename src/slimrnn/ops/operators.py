@@ -22,12 +22,12 @@ from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
 Results = tuple[Tensor, Tensor, Tensor, Tensor]
-OPTIONAL = ("u", "bias", "own", "mask", "lengths", "seed")  # of the inputs
+OPTIONAL = ("u", "bias", "own", "mask", "lengths", "seed", "tokens")  # of the inputs
 
 # The fields of Inputs, the plan as text.
 SCHEMA = (
     "Tensor x, Tensor? u, Tensor? bias, Tensor state, Tensor? own, Tensor? mask, Tensor? lengths, Tensor? seed, "
-    "Tensor[] weights, str plan, bool reverse, int first_step"
+    "Tensor? tokens, Tensor[] weights, str plan, bool reverse, int first_step"
 )
 
 
@@ -74,11 +74,10 @@ def run_forward(inputs: Inputs, keep: bool) -> Results:
 def run_backward(
     d_out: Tensor, d_last: Tensor, out: Tensor, gates: Tensor, states: Tensor, inputs: Inputs, want_wx: bool
 ) -> list[Tensor]:
-    """-> gradients of U x + b (T, B, G, W; empty unless wanted), u, bias, own (empty where those are None), state,
-    weights..."""
+    """-> gradients of U x + b (as x; empty unless wanted), u, bias, own (empty where None), state, weights..."""
     found = _gradients(out, inputs, want_wx)
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
-    for sums in (d_u, d_bias, d_own, *d_weights):
+    for sums in (d_u, d_bias, d_own, *d_weights, *([] if inputs.tokens is None else [d_wx])):
         sums.zero_()
     given = {"d_out": d_out, "d_last": d_last, "out": out}
     history = {"gate_history": _or_none(gates), "state_history": _or_none(states)}
@@ -93,7 +92,7 @@ def _or_none(tensor: Tensor) -> Tensor | None:
 
 def _results(inputs: Inputs, keep: bool) -> Results:
     x, (count, batch, width) = inputs.x, inputs.state.shape
-    history, cell = (len(x), batch), inputs.plan.cell
+    history, cell = (inputs.time, batch), inputs.plan.cell
     gates = x.new_empty((*history, cell.slots, width) if keep and cell.kept else (0,))
     states = x.new_empty((count - 1, *history, width) if keep and count > 1 else (0,))
     return x.new_empty(*history, width), x.new_empty(count, batch, width), gates, states
@@ -101,7 +100,8 @@ def _results(inputs: Inputs, keep: bool) -> Results:
 
 def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
     state = inputs.state
-    d_wx = out.new_empty((len(out), state.shape[1], inputs.plan.cell.gates, state.shape[-1]) if want_wx else 0)
+    rows = (len(out), state.shape[1]) if inputs.tokens is None else (len(inputs.x),)
+    d_wx = out.new_empty((*rows, inputs.plan.cell.gates, state.shape[-1]) if want_wx else 0)
     optional = [out.new_empty(0 if t is None else t.shape) for t in (inputs.u, inputs.bias, inputs.own)]
     return [d_wx, *optional, state.new_empty(state.shape), *(w.new_empty(w.shape) for w in inputs.weights)]
 
@@ -162,7 +162,7 @@ def save(ctx: Any, inputs: Inputs, output: Results, definition: Definition | Non
     optional = [getattr(inputs, name) for name in OPTIONAL]
     ctx.present = [t is not None for t in optional]
     # Products that came ready-made are needed for further derivatives only: made again then, not kept.
-    kept = inputs.x if inputs.u is not None else inputs.x.new_empty(0)
+    kept = inputs.x if inputs.u is not None or inputs.tokens is not None else inputs.x.new_empty(0)
     present = [t for t in optional if t is not None]
     ctx.save_for_backward(out, gates, states, kept, inputs.state, *present, *inputs.weights)
 
@@ -172,8 +172,8 @@ def differentiate(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the tensors of Inputs, the weights last; `backward` is run_backward or its operator."""
     out, gates, states, x, state, *rest = ctx.saved_tensors
-    u, bias, own, mask, lengths, seed = (rest.pop(0) if present else None for present in ctx.present)
-    inputs = Inputs(x, u, bias, state, own, mask, lengths, seed, rest, *ctx.scalars)
+    u, bias, own, mask, lengths, seed, tokens = (rest.pop(0) if present else None for present in ctx.present)
+    inputs = Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, rest, *ctx.scalars)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
     if ctx.definition is not None and (torch.is_grad_enabled() or transformed(d_out, d_last)):
@@ -184,7 +184,7 @@ def differentiate(
         with torch.autocast(d_wx.device.type, enabled=False):  # as forward: backward may be called inside of one
             d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
     of_u, of_bias, of_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
-    return d_x, of_u, of_bias, d_state, of_own, None, None, None, *d_weights
+    return d_x, of_u, of_bias, d_state, of_own, None, None, None, None, *d_weights
 
 
 def _differentiate_again(

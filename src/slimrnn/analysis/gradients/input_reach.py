@@ -22,7 +22,7 @@ from slimrnn.analysis.gradients._probes import (
     vectors_for,
 )
 from slimrnn.analysis.gradients.reach import Reach
-from slimrnn.analysis.model.layers import LayerView, frozen, in_steps
+from slimrnn.analysis.model.layers import LayerView, frozen, in_steps, in_vectors
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.inputs import check_lengths
 from slimrnn.layers.stack import States
@@ -92,6 +92,8 @@ def _prepared(
         raise TypeError(f"expected an RNN, GRU or LSTM of slimrnn or torch.nn, or a LayerView, got {got}")
     if layers.bidirectional:
         raise ValueError("expected layers of one direction, got two: give each of find_layers(...) for itself")
+    if isinstance(layers, RecurrentStack):
+        x = in_vectors(layers, x, lengths)
     x_TBI = in_steps(x, layers.input_size, layers.batch_first)
     batch = x_TBI.shape[1]
     ragged = None if lengths is None else check_lengths(lengths, len(x_TBI), batch, x_TBI.device)

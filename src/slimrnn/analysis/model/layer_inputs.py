@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
-from slimrnn.analysis.model.layers import recurrent_modules
+from slimrnn.analysis.model.layers import in_vectors, recurrent_modules
 from slimrnn.analysis.model.trajectory import evaluating
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.stack import States
@@ -18,7 +18,9 @@ from slimrnn.layers.stack import States
 
 @dataclass(frozen=True, eq=False)
 class LayerInput:
-    """The arguments of a call, x padded and in the layer's own form: `view.states(given.x, given.hx, given.lengths)`"""
+    """The arguments of a call, x padded and in the layer's own form: `view.states(given.x, given.hx, given.lengths)`.
+
+    Of tokens, the vectors that they stand for."""
 
     x: Tensor
     hx: States | None = None
@@ -63,8 +65,9 @@ def _listener(module: nn.Module, calls: list[LayerInput]) -> Callable[..., None]
 
     def heard(input: Tensor | PackedSequence, hx: States | None = None, lengths: Any = None) -> LayerInput:
         if isinstance(input, PackedSequence):
-            padded, lengths = pad_packed_sequence(input, batch_first=batch_first)
-            return LayerInput(padded, hx, lengths)
+            input, lengths = pad_packed_sequence(input, batch_first=batch_first)
+        if isinstance(module, RecurrentStack):
+            input = in_vectors(module, input, lengths)
         return LayerInput(input, hx, None if lengths is None else torch.as_tensor(lengths))
 
     def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ from slimrnn.layers import GRU, LSTM, RNN, OutputRecurrent, RecurrentLayer, Recu
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.inputs import check_lengths, check_state
 from slimrnn.layers.stack import States
+from slimrnn.layers.tokens import is_tokens
+from slimrnn.ops.reference import valid_steps
 from slimrnn.structures.base import Prepared, StructuredMap
 
 KNOWN: dict[str, type[Cell]] = {"rnn": ElmanCell, "gru": GRUCell, "lstm": LSTMCell}
@@ -97,6 +99,7 @@ class LayerView:
         if self.fed_back:
             raise ValueError(f"expected a layer that x alone drives, got {self.name}, to which an output comes back")
         stack = None if self.stack is None else frozen(self.stack)
+        x = x if stack is None else in_vectors(stack, x, lengths)
         x_TBI = in_steps(x, self.core.input.shape.in_size if stack is None else stack.input_size, self._batch_first)
         ragged = None if lengths is None else check_lengths(lengths, len(x_TBI), x_TBI.shape[1], x_TBI.device)
         if stack is None:
@@ -165,6 +168,17 @@ def frozen(module: Module) -> Module:
 
 def _always(prepared: Prepared) -> Callable[[], Prepared]:
     return lambda: prepared
+
+
+@torch.no_grad()
+def in_vectors(stack: RecurrentStack, x: Tensor, lengths: Tensor | Sequence[int] | None = None) -> Tensor:
+    """Tokens as the vectors that they stand for, whatever stands beyond a sequence's end; anything else as it is."""
+    if not stack.takes_tokens or not is_tokens(x):
+        return x
+    if lengths is not None:
+        inside_TB = valid_steps(x.shape[stack.batch_first if x.dim() == 2 else 0], torch.as_tensor(lengths)).squeeze(-1)
+        x = x.masked_fill(~(inside_TB.T if stack.batch_first else inside_TB).reshape(x.shape), 0)
+    return stack.vectors(x)
 
 
 def in_steps(x: Tensor, width: int, batch_first: bool) -> Tensor:

@@ -22,6 +22,7 @@ from slimrnn.cells.base import State
 from slimrnn.layers import GRU, LSTM, RNN, delays
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.stack import RecurrentStack, States
+from slimrnn.layers.tokens import one_hot
 from slimrnn.ops.reference import valid_steps
 from slimrnn.structures.base import ALL
 
@@ -129,7 +130,11 @@ def _trajectory(
     start: State,
     lengths: Tensor | None = None,
     reverse: bool = False,
+    vectors_VI: Tensor | None = None,
 ) -> Trajectory:
+    if not x.is_floating_point():  # tokens
+        width = core.input.shape.in_size
+        x = one_hot(x.squeeze(-1), width, h.dtype) if vectors_VI is None else vectors_VI[x.squeeze(-1)]
     h = torch.complex(*h.chunk(2, -1)) if core.cell.complex else h
     if reverse:
         x, h = delays.turned(x, lengths), delays.turned(h, lengths)

@@ -47,9 +47,11 @@ EXAMPLES = {
 class SequenceModel(nn.Module):
     """Recurrent layers and a linear read-out, at every step or after the last."""
 
-    def __init__(self, input_size: int, output_size: int, config: ModelConfig, every_step: bool) -> None:
+    def __init__(
+        self, input_size: int, output_size: int, config: ModelConfig, every_step: bool, one_hot: bool = False
+    ) -> None:
         super().__init__()
-        self.rnn = build_layers(input_size, config)
+        self.rnn = build_layers(input_size, config, one_hot=one_hot)
         self.readout = ReadOut(self.rnn, output_size, at="every" if every_step else "last")
 
     def forward(
@@ -60,7 +62,7 @@ class SequenceModel(nn.Module):
         return self.readout(hidden_TBH, lengths), state
 
 
-def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | ContextSwitching:
+def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) -> RecurrentStack | ContextSwitching:
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
     layer = layer_from(config)
     _refuse_unused(config)
@@ -74,6 +76,7 @@ def build_layers(input_size: int, config: ModelConfig) -> RecurrentStack | Conte
         config.layers,
         dropout=config.dropout,
         bidirectional=config.bidirectional,
+        one_hot=one_hot,
         **shared | {"leak": _leak(config)},
     )
     if config.context_switching == "none":

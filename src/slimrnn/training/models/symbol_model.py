@@ -5,20 +5,25 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from slimrnn.layers.stack import States
+from slimrnn.layers.stack import RecurrentStack, States
+from slimrnn.training.config import ModelConfig
 from slimrnn.training.models.sequence_model import SequenceModel
 
 
 class SymbolModel(SequenceModel):
-    """A SequenceModel whose inputs are (T, B) numbers of symbols; it makes them one-hot.
+    """A SequenceModel whose inputs are (T, B) numbers of symbols, each a one-hot vector.
 
-    One-hot vectors of a whole text would be fifty times as large as the text."""
+    The layers look up what those give; only context switching multiplies by them, and so needs them written out."""
+
+    def __init__(self, input_size: int, output_size: int, config: ModelConfig, every_step: bool) -> None:
+        super().__init__(input_size, output_size, config, every_step, one_hot=True)
 
     def forward(
         self, inputs: Tensor, state: States | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, States]:
         """Symbols (T, B) to the output, (T, B, O) or (B, O), and the state after the last step."""
-        return super().forward(self.one_hot(inputs), state, lengths)
+        given = inputs if isinstance(self.rnn, RecurrentStack) else self.one_hot(inputs)
+        return super().forward(given, state, lengths)
 
     def one_hot(self, symbols: Tensor) -> Tensor:
         """(...) to (..., I), in the precision of the net."""
