@@ -21,7 +21,10 @@ class GRU(RecurrentStack):
 
     reset="after" is torch's cell, "before" the low-rank paper's eq. 6; `update_bias` is the initial bias of the update
     gate, positive to carry the state: a number, (first, last) spread evenly over the units, or a number for each unit.
-    `RecurrentStack` describes the other options."""
+    `RecurrentStack` describes the other options. Of tokens, with an embedding of its own:
+
+    >>> rnn = GRU(32, 128, vocabulary=1000, batch_first=True)
+    >>> output, h_n = rnn(torch.randint(1000, (8, 50)))"""
 
     torch_type = nn.GRU
 
