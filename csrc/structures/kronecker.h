@@ -22,7 +22,7 @@ template <class T> struct Kronecker : Term<T> {
         }
         return rows == o.size() && columns == o.size();
     }
-    static Term<T> *make(const Operands &o);  // see kronecker_pairs.h
+    static Term<T> *make(const Operands &o);  // see kronecker_traces.h
 
     struct Group {
         int first = 0, last = 0;      // factors first ... last-1

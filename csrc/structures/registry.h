@@ -4,7 +4,7 @@
 #include "chain.h"
 #include "circulant.h"
 #include "diagonal.h"
-#include "kronecker_pairs.h"
+#include "kronecker_traces.h"
 #include "low_rank.h"
 #include "permutation.h"
 #include "sparse.h"

@@ -115,15 +115,15 @@ def test_leak_beside_peepholes() -> None:
 
 @precisions
 @pytest.mark.parametrize("cell", ["modrelu", "lstm"])
+@pytest.mark.parametrize("sizes", [[2] * 5, [2, 4, 4]], ids=str)
 @pytest.mark.parametrize("corner", [0.0, 1e-5, 1e-3, 0.5, 1.0])
-def test_kronecker_factors_of_any_condition(corner: float, cell: str, dtype: torch.dtype) -> None:
+def test_kronecker_factors_of_any_condition(corner: float, sizes: list[int], cell: str, dtype: torch.dtype) -> None:
     """From orthogonal to singular: gradients through a factor's inverse are taken only where that is safe."""
-    stack = CELLS[cell].build(INPUT, 32, structure=Kronecker([2] * 5), dtype=dtype)
+    stack = CELLS[cell].build(INPUT, 32, structure=Kronecker(sizes), dtype=dtype)
     with torch.no_grad():
         factor = stack.get_parameter("layers.0.recurrent.factor_2")
-        pairs = torch.zeros((*factor.shape[:3], factor[0, 0, 0].numel()), dtype=dtype)
-        pairs[:, 0, 0, 0] = pairs[:, 1, 1, 0] = 0.35 * (1 + corner)
-        pairs[:, 0, 1, 0] = pairs[:, 1, 0, 0] = 0.35 * (1 - corner)
-        factor.copy_(pairs.view_as(factor))
+        one = torch.eye(sizes[2], dtype=dtype)
+        real_parts = factor.zero_().view(*factor.shape[:3], -1)[..., 0]
+        real_parts.copy_(0.35 * ((1 + corner) * one + (1 - corner) * one.flip(0)))
     layer = stack.layer(0)
     check_native(layer, numbers(TIME, BATCH, INPUT).to(dtype), start(layer))

@@ -18,10 +18,12 @@ pytestmark = needs_library
 
 @st.composite
 def kroneckers(draw: st.DrawFn) -> tuple[int, Structure]:
-    """Factors with p rows and q columns each, such that the product is square and at most 40 wide; or 2 x 2 ones."""
+    """Factors of p x q whose product is square and at most 40 wide; or of 2 x 2, 4 x 4 and 8 x 8, at most 128 wide."""
     if draw(st.booleans()):
-        count = draw(st.integers(1, 7))
-        return 2**count, Kronecker([2] * count)
+        factors = draw(st.lists(st.sampled_from([2, 2, 4, 8]), min_size=1, max_size=7))
+        while math.prod(factors) > 128:
+            factors.pop()
+        return math.prod(factors), Kronecker(factors)
     rows = [draw(st.integers(1, 7))]
     while math.prod(rows) <= 20 and draw(st.booleans()):
         rows.append(draw(st.integers(1, 40 // math.prod(rows))))

@@ -29,6 +29,8 @@ SHAPES: dict[str, tuple[int, Structure]] = {
     "wide-tied": (37, LowRank(9, tied=True)),
     "wide-diagonal": (37, Diagonal()),
     "kronecker-2s": (64, Kronecker([2] * 6)),
+    "kronecker-8s-last": (128, Kronecker([2, 4, 2, 8])),
+    "kronecker-8s-first": (256, Kronecker([8, 4, 4, 2])),
 }
 CELL = CellProgram(1, 1, 1, 0, 1, 0, 0, 0, 0)  # which nobody asks for anything
 CASES = [(name, field) for name in SHAPES for field in (False, True) if fits(SHAPES[name][1], field)]
