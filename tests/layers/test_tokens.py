@@ -185,7 +185,7 @@ def test_second_derivatives(kind: str, backend: str) -> None:
     def second(x: Tensor) -> list[Tensor]:
         parameters = list(rnn.parameters())
         first = torch.autograd.grad(rnn(x)[0].sin().sum(), parameters, create_graph=True)
-        found = torch.autograd.grad(sum(d.square().sum() for d in first), parameters, allow_unused=True)
+        found = torch.autograd.grad(torch.stack([d.square().sum() for d in first]).sum(), parameters, allow_unused=True)
         return [d for d in found if d is not None]
 
     assert_same(second(tokens), second(rnn.vectors(tokens)))
@@ -203,7 +203,8 @@ def test_compiled_and_exported() -> None:
 def test_gradients_of_single_sequences() -> None:
     """By vmap, in the reference."""
     rnn = gru(vocabulary=VOCABULARY)
-    parameters, tokens = dict(rnn.named_parameters()), tokens_for(rnn)
+    parameters: dict[str, Tensor] = dict(rnn.named_parameters())
+    tokens = tokens_for(rnn)
 
     def loss(values: dict[str, Tensor], x_T: Tensor) -> Tensor:
         output: Tensor = torch.func.functional_call(rnn, values, (x_T,))[0]
@@ -221,7 +222,7 @@ def test_copies_and_state_dicts() -> None:
     assert torch.equal(copy.deepcopy(rnn)(tokens)[0], rnn(tokens)[0])
     other.load_state_dict(rnn.state_dict())
     assert torch.equal(other(tokens)[0], rnn(tokens)[0])
-    assert list(rnn.state_dict())[0] == "embedding.weight"
+    assert next(iter(rnn.state_dict())) == "embedding.weight"
     assert gru(one_hot=True).state_dict().keys() == gru().state_dict().keys()
 
 
@@ -264,7 +265,7 @@ def test_bad_tokens_are_named() -> None:
             rnn.step(wrong[3])
         with pytest.raises(ValueError, match=rf"from 0 to 4, got {bad}$"):
             rnn.step(wrong[3, 2])
-    with pytest.raises(TypeError, match="integers, got torch.float64: convert it with"):
+    with pytest.raises(TypeError, match=r"integers, got torch\.float64: convert it with"):
         rnn(torch.full((TIME, WIDTH), 3.0, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"tokens with 1 or 2 axes, got integers of shape \(7, 3, 1\)"):
         rnn(tokens.unsqueeze(-1))

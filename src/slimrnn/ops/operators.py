@@ -75,7 +75,8 @@ def run_forward(inputs: Inputs, keep: bool) -> Results:
 def run_backward(
     d_out: Tensor, d_last: Tensor, out: Tensor, gates: Tensor, states: Tensor, inputs: Inputs, want_wx: bool
 ) -> list[Tensor]:
-    """-> gradients of U x + b (as x; empty unless wanted), u, bias, own (empty where those are None), state, weights..."""
+    """-> gradients of U x + b (as x; empty unless wanted), u, bias, own (empty where those are None), state, and the
+    weights."""
     found = _gradients(out, inputs, want_wx)
     d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
     for sums in (d_u, d_bias, d_own, *d_weights, *([] if inputs.tokens is None else [d_wx])):
