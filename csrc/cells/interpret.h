@@ -37,6 +37,7 @@ template <class T> class Interpreter {
         apart = take<int64_t>(memory, operands);
         if (!file) return;
         memset(file, 0, sizeof(T) * registers * size);
+        memset(apart, 0, sizeof(int64_t) * operands);  // of row sums: they have no rows
         for (int64_t r = 0; r < registers; r++) at[r] = file + r * size, apart[r] = chunks.piece;
         for (int r = 0; r < cell.constant_count; r++)
             for (int64_t i = 0; i < size; i++) at[r][i] = T(cell.constants[r]);
