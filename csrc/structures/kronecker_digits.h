@@ -104,8 +104,6 @@ template <class T, int FIELD> struct KroneckerDigits : Kronecker<T> {
 
     // --- products ---
 
-    int64_t enough_rows() const override { return 4; }
-
     int64_t scratch_size(int64_t rows) const override { return std::max(Base::scratch_size(rows), width); }
 
     template <int FIRST, int CHANGE> static constexpr int flip() {
