@@ -3,11 +3,14 @@
 #pragma once
 #include "simd.h"
 
+#define SLIMRNN_INLINE inline __attribute__((always_inline))  // chunks live in registers, which calls would empty
+#define SLIMRNN_INSIDE __attribute__((always_inline))         // the same of a lambda
+
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 // lane j <- lane j ^ FLIP
-template <class T, int FLIP> inline Vec<T> exchange(Vec<T> v) {
+template <class T, int FLIP> SLIMRNN_INLINE Vec<T> exchange(Vec<T> v) {
     if constexpr (FLIP == 0) return v;
 #if defined(__clang__)
     Vec<T> r;
@@ -55,15 +58,15 @@ template <class T, int FIELD> struct Chunk {
         return lane;
     }
 
-    static Chunk get(const T *p) {
+    static SLIMRNN_INLINE Chunk get(const T *p) {
         Chunk z;
         for (int f = 0; f < FIELD; f++) z.part[f] = load(p + f * L);
         return z;
     }
-    void put(T *p) const {
+    SLIMRNN_INLINE void put(T *p) const {
         for (int f = 0; f < FIELD; f++) store(p + f * L, part[f]);
     }
-    static Chunk from_row(const T *p) {
+    static SLIMRNN_INLINE Chunk from_row(const T *p) {
         Chunk z = get(p);
         if constexpr (FIELD == 2) {
             const Vec<T> low = z.part[0], high = z.part[1];
@@ -79,7 +82,7 @@ template <class T, int FIELD> struct Chunk {
         }
         return z;
     }
-    Chunk as_row() const {  // the other way
+    SLIMRNN_INLINE Chunk as_row() const {  // the other way
         Chunk row = *this;
         if constexpr (FIELD == 2) {
 #if defined(__clang__)
@@ -94,42 +97,42 @@ template <class T, int FIELD> struct Chunk {
         }
         return row;
     }
-    void put_row(T *p) const { as_row().put(p); }
-    void add_to_row(T *p) const {
+    SLIMRNN_INLINE void put_row(T *p) const { as_row().put(p); }
+    SLIMRNN_INLINE void add_to_row(T *p) const {
         const Chunk row = as_row();
         for (int f = 0; f < FIELD; f++) store(p + f * L, load(p + f * L) + row.part[f]);
     }
-    template <int FLIP> Chunk exchanged() const {
+    template <int FLIP> SLIMRNN_INLINE Chunk exchanged() const {
         Chunk z;
         for (int f = 0; f < FIELD; f++) z.part[f] = exchange<T, FLIP>(part[f]);
         return z;
     }
 
-    static Chunk product(Chunk a, Chunk b) {
+    static SLIMRNN_INLINE Chunk product(Chunk a, Chunk b) {
         if constexpr (FIELD == 1)
             return {{a.part[0] * b.part[0]}};
         else
             return {{a.part[0] * b.part[0] - a.part[1] * b.part[1], a.part[0] * b.part[1] + a.part[1] * b.part[0]}};
     }
-    Chunk operator*(Vec<T> a) const {
+    SLIMRNN_INLINE Chunk operator*(Vec<T> a) const {
         Chunk z;
         for (int f = 0; f < FIELD; f++) z.part[f] = part[f] * a;
         return z;
     }
-    Chunk operator+(Chunk a) const {
+    SLIMRNN_INLINE Chunk operator+(Chunk a) const {
         for (int f = 0; f < FIELD; f++) a.part[f] = part[f] + a.part[f];
         return a;
     }
-    Chunk operator-(Chunk a) const {
+    SLIMRNN_INLINE Chunk operator-(Chunk a) const {
         for (int f = 0; f < FIELD; f++) a.part[f] = part[f] - a.part[f];
         return a;
     }
-    Chunk where(Int<T> mask) const {  // zero elsewhere
+    SLIMRNN_INLINE Chunk where(Int<T> mask) const {  // zero elsewhere
         Chunk z;
         for (int f = 0; f < FIELD; f++) z.part[f] = mask ? part[f] : Vec<T>{};
         return z;
     }
-    void add(Chunk a, Chunk b) {  // a b
+    SLIMRNN_INLINE void add(Chunk a, Chunk b) {  // a b
         part[0] += a.part[0] * b.part[0];
         if constexpr (FIELD == 2) {
             part[1] += a.part[0] * b.part[1];
@@ -137,7 +140,7 @@ template <class T, int FIELD> struct Chunk {
             part[1] += a.part[1] * b.part[0];
         }
     }
-    void add_conjugate(Chunk a, Chunk b) {  // a conj(b)
+    SLIMRNN_INLINE void add_conjugate(Chunk a, Chunk b) {  // a conj(b)
         part[0] += a.part[0] * b.part[0];
         if constexpr (FIELD == 2) {
             part[1] += a.part[1] * b.part[0];
@@ -155,12 +158,12 @@ template <class T, int FIELD> struct Chunk {
 template <class T, int FIELD> struct Rest {
     using C = Chunk<T, FIELD>;
     int count;
-    C from_row(const T *p) const {
+    SLIMRNN_INLINE C from_row(const T *p) const {
         T whole[C::size] = {};
         memcpy(whole, p, sizeof(T) * count);
         return C::from_row(whole);
     }
-    void put_row(T *p, C z) const {
+    SLIMRNN_INLINE void put_row(T *p, C z) const {
         T whole[C::size];
         z.put_row(whole);
         memcpy(p, whole, sizeof(T) * count);
@@ -168,8 +171,8 @@ template <class T, int FIELD> struct Rest {
 };
 template <class T, int FIELD> struct Whole {
     using C = Chunk<T, FIELD>;
-    C from_row(const T *p) const { return C::from_row(p); }
-    void put_row(T *p, C z) const { z.put_row(p); }
+    SLIMRNN_INLINE C from_row(const T *p) const { return C::from_row(p); }
+    SLIMRNN_INLINE void put_row(T *p, C z) const { z.put_row(p); }
 };
 template <class T, int FIELD, class F> inline void each_chunk(int64_t width, F f) {
     constexpr int size = Chunk<T, FIELD>::size;

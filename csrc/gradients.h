@@ -5,19 +5,7 @@
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 
-// The rows that all of a map's terms call enough, or 0.
-template <class T> int64_t enough_rows(Term<T> *const *terms, int count) {
-    int64_t enough = 0;
-    for (int k = 0; k < count; k++) {
-        if (!terms[k]->enough_rows()) return 0;
-        enough = std::max(enough, terms[k]->enough_rows());
-    }
-    return enough;
-}
-// Rows whose gradients are summed in one go: some steps, or, where that gains nothing, one.
-inline int64_t rows_at_once(int64_t rows, int64_t enough) {
-    return std::max<int64_t>(rows, enough ? rows : 96 / rows * rows);
-}
+inline int64_t rows_at_once(int64_t rows) { return std::max<int64_t>(rows, 96 / rows * rows); }
 
 template <class T> class Gradients {
     const slimrnn_scan &s;
@@ -95,8 +83,8 @@ template <class T> class Gradients {
   public:
     Gradients(const slimrnn_scan &s, const Recurrence<T> &map, Arena<T> &memory, T *at)
         : s(s), cell(*s.cell), map(map), width(s.width), row_gates(cell.gates * s.width), sums(split(s, map.terms, at)),
-          most(rows_at_once(map.rows, enough_rows(map.terms, map.count))), ldd(apart(row_gates)),
-          ldx(apart(round_up(width, panel<T>))), ldu(round_up(s.input_size + 1, panel<T>)) {
+          most(rows_at_once(map.rows)), ldd(apart(row_gates)), ldx(apart(round_up(width, panel<T>))),
+          ldu(round_up(s.input_size + 1, panel<T>)) {
         d = memory.take(most * ldd + panel<T>);
         if (s.u) u = memory.take(most * ldu + panel<T>);
         for (int p = 0; p < cell.product_count; p++) {

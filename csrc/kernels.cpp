@@ -131,7 +131,7 @@ template <class T> int64_t size_of(const slimrnn_scan &s, Pack *pack, int64_t fi
     loop_of<T>(s, pack, first, rows, counted, sums);
     return counted.taken();
 }
-template <class T> int run_slice(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
+template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
     const Memory<T> memory(size_of<T>(s, pack, first, rows, sums));
     if (!memory.data) return SLIMRNN_NO_MEMORY;
     Arena<T> arena(memory.data, memory.count);
@@ -141,21 +141,6 @@ template <class T> int run_slice(const slimrnn_scan &s, Pack *pack, int64_t firs
     else
         loop.forward();
     return SLIMRNN_OK;
-}
-// Where a few rows are enough for every term, so few that what a step touches stays in the second-level cache.
-template <class T> int64_t rows_of_slice(const slimrnn_scan &s, Term<T> *const *terms, int64_t rows) {
-    const int64_t enough = s.term_count ? enough_rows(terms, s.term_count) : 0;
-    const int64_t vectors_of_row = 7 + s.cell->gates, cache = 1 << 18;
-    return enough ? std::max(enough, cache / (vectors_of_row * s.width * int64_t(sizeof(T)))) : rows;
-}
-template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
-    const int64_t most = rows_of_slice<T>(s, terms_of<T>(pack), rows), count = (rows + most - 1) / most;
-    int status = SLIMRNN_OK;
-    for (int64_t k = 0; k < count && !status; k++) {
-        const int64_t from = rows * k / count, until = rows * (k + 1) / count;
-        status = run_slice<T>(s, pack, first + from, until - from, sums);
-    }
-    return status;
 }
 int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
     Pack *pack = static_cast<Pack *>(packed);

@@ -160,14 +160,22 @@ void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, i
 // y = start (or zero) + x w for small depths: where little is computed, what is written should come in order.
 template <class T>
 void multiply_by_rows(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy, const T *start) {
-    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy)
-        each_vector<T>(w.columns, [&](int64_t j, auto n) {
-            const int64_t stride = w.vectors(j / panel<T>) * lanes<T>;
-            const T *at = w.at(j / panel<T>, 0) + j % panel<T>;
-            Vec<T> sum = start ? n.get(start + j) : Vec<T>{};
-            for (int64_t k = 0; k < w.depth; k++) sum += load(at + k * stride) * x[k];
-            n.put(y + j, sum);
+    constexpr int L = lanes<T>;
+    const int64_t whole = w.columns / panel<T> * panel<T>;
+    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
+        const T *p = w.data;
+        for (int64_t j = 0; j < whole; j += panel<T>) {
+            Vec<T> low = start ? load(start + j) : Vec<T>{}, high = start ? load(start + j + L) : Vec<T>{};
+            for (int64_t k = 0; k < w.depth; k++, p += panel<T>) low += load(p) * x[k], high += load(p + L) * x[k];
+            store(y + j, low), store(y + j + L, high);
+        }
+        each_vector<T>(w.columns - whole, [&](int64_t j, auto n) {
+            const int64_t last = w.panels() - 1, stride = w.vectors(last) * L;
+            Vec<T> sum = start ? n.get(start + whole + j) : Vec<T>{};
+            for (int64_t k = 0; k < w.depth; k++) sum += load(p + k * stride + j) * x[k];
+            n.put(y + whole + j, sum);
         });
+    }
 }
 
 // sums (p, q) += aᵀ b, summed over `rows` rows. Whole vectors of b are read: its rows must be followed by memory.

@@ -58,7 +58,7 @@ template <class T> class TimeLoop {
           input{scan.input_size, row_gates, input}, stepper(scan, program, memory) {
         int64_t most = 0;
         for (int k = 0; k < s.term_count; k++)
-            most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows, 0)), lanes<T>));
+            most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows)), lanes<T>));
         const Arena<T> scratch(memory.take(most), most);
         T *masked = memory.take(block);
         for (int phase = 0; phase < s.phases; phase++) {

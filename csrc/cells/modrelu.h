@@ -14,7 +14,7 @@ template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
     using Numbers = Vec<T>;
 
     // z/|z| and |z|
-    static void split(C z, C &unit, Numbers &size) {
+    static SLIMRNN_INLINE void split(C z, C &unit, Numbers &size) {
         if constexpr (!COMPLEX) {
             unit.part[0] = z.part[0] < T(0) ? fill(T(-1)) : z.part[0] > T(0) ? fill(T(1)) : z.part[0];
             size = magnitude<T>(z.part[0]);
@@ -28,7 +28,7 @@ template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
                 divide(z, squares, unit, size);
         }
     }
-    static void divide(C z, Numbers squares, C &unit, Numbers &size) {
+    static SLIMRNN_INLINE void divide(C z, Numbers squares, C &unit, Numbers &size) {
         const Numbers inverse = squares == T(0) ? Numbers{} : inverse_root(squares);
         unit = z * inverse;
         size = squares * inverse;
@@ -47,7 +47,7 @@ template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
     static void forward(Step<T> &s) {
         s.apply(s.before[0], s.slots, s.width, 0, 1);
         for (int64_t r = 0; r < s.rows; r++)
-            each_chunk<T, FIELD>(s.width, [&](int64_t i, auto n) {
+            each_chunk<T, FIELD>(s.width, [&](int64_t i, auto n) SLIMRNN_INSIDE {
                 const int64_t at = r * s.width + i;
                 C unit;
                 Numbers size;
@@ -63,7 +63,7 @@ template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
     }
     // From v: |v| = |z| + b where the unit is alive, and v points where z did. Radially the gradient passes unchanged,
     // across it shrinks by (|z| + b)/|z|.
-    static C of_product(C v, C d, Numbers bias, Numbers &d_bias) {
+    static SLIMRNN_INLINE C of_product(C v, C d, Numbers bias, Numbers &d_bias) {
         C unit;
         Numbers size;
         split(v, unit, size);
@@ -79,7 +79,7 @@ template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
     }
     static void backward(Step<T> &s) {
         for (int64_t r = 0; r < s.rows; r++)
-            each_chunk<T, FIELD>(s.width, [&](int64_t i, auto n) {
+            each_chunk<T, FIELD>(s.width, [&](int64_t i, auto n) SLIMRNN_INSIDE {
                 const int64_t at = r * s.width + i;
                 C d = n.from_row(s.d_after[0] + at), past{}, v;
                 if (LEAKY) {

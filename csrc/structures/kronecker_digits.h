@@ -17,7 +17,8 @@ struct Digits {
     Digits(int first, int count, int inside)
         : first(first), low(std::max(0, std::min(count, inside - first))), high(count - low),
           right(int64_t(1) << std::max(0, first - inside)) {}
-    int count() const { return low + high; }
+    // The value of the low digits at a place of a chunk.
+    int low_value(int place) const { return low ? (place >> first) % (1 << low) : 0; }
 };
 
 template <class T, int FIELD> struct KroneckerDigits : Kronecker<T> {
@@ -93,7 +94,7 @@ template <class T, int FIELD> struct KroneckerDigits : Kronecker<T> {
             for (int there = 0; there < 1 << s.high; there++)
                 for (int change = 0; change < 1 << s.low; change++, to += C::size)
                     for (int place = 0; place < C::L; place++) {
-                        const int value = (place >> s.first) % (1 << s.low), j = C::lane(place);
+                        const int value = s.low_value(place), j = C::lane(place);
                         const int row = here << s.low | value, column = there << s.low | (value ^ change);
                         T z[2] = {};
                         this->entry(merged, gate, back ? column : row, back ? row : column, z);
@@ -103,8 +104,6 @@ template <class T, int FIELD> struct KroneckerDigits : Kronecker<T> {
     }
 
     // --- products ---
-
-    int64_t enough_rows() const override { return 4; }
 
     int64_t scratch_size(int64_t rows) const override { return std::max(Base::scratch_size(rows), width); }
 

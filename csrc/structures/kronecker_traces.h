@@ -241,7 +241,7 @@ template <class T, int FIELD> struct KroneckerTraces : KroneckerDigits<T, FIELD>
     template <int N>
     void add_lanes(const Group &g, int i, int high, int change, const T *sums, Number (*trace)[N]) const {
         for (int place = 0; place < C::L; place++) {
-            const int low = g.low ? (place >> g.first) % (1 << g.low) : 0, value = high << g.low | low;
+            const int value = high << g.low | g.low_value(place);
             Number &to = trace[part(g, i, value)][part(g, i, value ^ change)];
             const T *z = sums + C::lane(place);
             to.re += z[0];
