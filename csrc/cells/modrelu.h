@@ -1,6 +1,6 @@
-// modReLU: v = z/|z| · max(|z| + b, 0) for z = U x + b + W h, and h = v, or LEAKY, h = v + α (h_before − v). Row 0
-// of own is b, row 1 is α, each, where the state is COMPLEX, the same in both numbers of a pair. The way back needs v alone: it is h, or, LEAKY, kept
-// in the slot.
+// modReLU: v = z/|z| · max(|z| + b, 0) for z = U x + b + W h, and h = v, or LEAKY, h = v + α (h_before − v). Row 0 of
+// own is b, row 1 is α, each, where the state is COMPLEX, the same in both numbers of a pair. The way back needs v alone:
+// it is h, or, LEAKY, kept in the slot. Where |z| is far below b, little of |z| is left in |v| − b.
 #pragma once
 #include "../chunk.h"
 #include "step.h"
@@ -74,8 +74,8 @@ template <class T, bool COMPLEX, bool LEAKY> struct ModRelu {
             const Numbers before = size - bias;  // |z|
             d_z = d_z + ((d - d_z) * (size / before)).where(before > T(0));
         }
-        d_bias = size > T(0) ? d_bias : Numbers{};
-        return d_z.where(size > T(0));
+        d_bias = size == T(0) ? Numbers{} : d_bias;  // a NaN stays
+        return d_z.where(size != T(0));
     }
     static void backward(Step<T> &s) {
         for (int64_t r = 0; r < s.rows; r++)

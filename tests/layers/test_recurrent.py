@@ -177,3 +177,28 @@ def test_what_is_not_a_cell_is_told_in_a_sentence(cell: Any, message: str) -> No
     for make in (lambda: Recurrent(cell, INPUT, SIZE), lambda: layer_of(cell)):
         with pytest.raises(TypeError, match=message):
             make()
+
+
+class Scaled(GRUCell):
+    """With an attribute of the class that an instance may have as a tensor."""
+
+    scale: Any = 1.0
+
+    def step(self, wx: Any, matvec: Any, state: Any) -> Any:
+        return (self.scale * super().step(wx, matvec, state)[0],)
+
+
+def test_a_tensor_of_the_instance_hides_an_attribute_of_the_class() -> None:
+    rnn = Recurrent(Scaled, 3, 4, dtype=torch.float64)
+    rnn.cell.scale = torch.tensor(0.5, dtype=torch.float64)
+    x = torch.randn(5, 2, 3, dtype=torch.float64)
+    found = rnn(x)[0]
+    rnn.backend = "reference"
+    torch.testing.assert_close(found, rnn(x)[0], rtol=1e-12, atol=1e-12)
+
+
+def test_numbers_that_wait_to_be_negated() -> None:
+    rnn = GRU(1, 4, dtype=torch.float64)
+    x = torch.randn(1, 1, 1, dtype=torch.complex128).conj().imag
+    assert x.is_neg()
+    torch.testing.assert_close(rnn(x)[0], rnn(x.clone().resolve_neg())[0])

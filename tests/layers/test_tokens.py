@@ -266,7 +266,7 @@ def test_bad_tokens_are_named() -> None:
         with pytest.raises(ValueError, match=rf"from 0 to 4, got {bad}$"):
             rnn.step(wrong[3, 2])
     with pytest.raises(TypeError, match=r"integers, got torch\.float64: convert it with"):
-        rnn(torch.full((TIME, WIDTH), 3.0, dtype=torch.float64))
+        rnn(torch.full((TIME, BATCH), 3.0, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"tokens with 1 or 2 axes, got integers of shape \(7, 3, 1\)"):
         rnn(tokens.unsqueeze(-1))
     with pytest.raises(TypeError, match="bool"):
@@ -306,6 +306,37 @@ def test_tokens_reach_a_layer_inside_another() -> None:
     tokens = tokens_for(deep.layer)
     ours, theirs = deep(tokens, lengths=LENGTHS), deep(deep.layer.vectors(tokens), lengths=LENGTHS)
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("steps", [2, 40])
+def test_an_embedding_that_does_not_fit_is_refused(backend: str, steps: int) -> None:
+    """Whether its vectors are looked up, or its products."""
+    tokens = torch.ones(steps, 1, dtype=torch.int64)
+    for embedding in (nn.Embedding(5, WIDTH), nn.Embedding(5, WIDTH + 1, dtype=torch.float64)):
+        rnn = gru(vocabulary=VOCABULARY, backend=backend)
+        rnn.embedding = embedding
+        with pytest.raises((ValueError, RuntimeError)):
+            rnn(tokens)
+
+
+def test_an_embedding_of_another_size_brings_its_vocabulary() -> None:
+    rnn = gru(vocabulary=VOCABULARY)
+    rnn.embedding = nn.Embedding(3 * VOCABULARY, WIDTH, dtype=torch.float64)
+    assert_same([rnn(torch.full((40, 1), 14))[0]], [rnn(rnn.vectors(torch.full((40, 1), 14)))[0]])
+    rnn.embedding = nn.Embedding(2, WIDTH, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"from 0 to 1, got 4 at step 0 of sequence 0"):
+        rnn(torch.full((40, 1), 4))
+
+
+def test_vectors_may_be_whole_numbers() -> None:
+    rnn = gru(vocabulary=VOCABULARY)
+    assert rnn.embedding is not None
+    with torch.no_grad():
+        rnn.embedding.weight.round_().add_(2)
+    vectors = rnn.vectors(torch.tensor([0, 1]))
+    assert rnn(vectors)[0].shape == (2, SIZE)
+    assert rnn.step(vectors[0])[0].shape == (SIZE,)
 
 
 def test_analysis_sees_vectors() -> None:

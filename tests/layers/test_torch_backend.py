@@ -165,6 +165,13 @@ def test_a_layer_that_becomes_another_is_refused() -> None:
         stack(torch.zeros(TIME, BATCH, INPUT))
 
 
+def test_a_step_of_ones_own_is_refused() -> None:
+    rnn = GRU(3, 4, backend="torch")
+    rnn.cell.__dict__["step"] = lambda wx_BGH, matvec, state: state
+    with pytest.raises(ValueError, match="as torch has it"):
+        rnn(torch.zeros(2, 1, 3))
+
+
 def test_print_copies_and_pickles_tell_it() -> None:
     stack = LSTM(INPUT, SIZE, 2, backend="torch")
     for each in (stack, copy.deepcopy(stack), pickle.loads(pickle.dumps(stack))):

@@ -276,7 +276,7 @@ class RecurrentStack(TokenInput):
 
     @property
     def _device(self) -> str:
-        return some_parameter(self).device.type
+        return some_parameter(self.layers).device.type
 
     def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
         """The states of each layer."""

@@ -20,7 +20,7 @@ from slimrnn.layers.inputs import check_input
 from slimrnn.ops.operators import traced, transformed
 from slimrnn.structures import Dense, Structure
 
-INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 EMBEDDING_OPTIONS = ("padding_idx", "max_norm", "scale_grad_by_freq", "sparse")  # act where vectors are looked up
 
 
@@ -31,6 +31,7 @@ class TokenInput(OnBackend):
     vocabulary: int | None
     one_hot: bool
     embedding: nn.Embedding | None
+    layers: nn.ModuleList
     input_structure: Structure
     recurrent_dropout: float
 
@@ -46,27 +47,37 @@ class TokenInput(OnBackend):
         if self.embedding is None:
             return one_hot(tokens.long(), self.input_size, self._dtype)
         found: Tensor = self.embedding(tokens.long())
+        if found.shape[-1] != self.input_size or found.dtype != self._dtype:
+            wanted = f"vectors of {self.input_size} numbers of {self._dtype}"
+            raise ValueError(f"expected the embedding to give {wanted}, got {found.shape[-1]} of {found.dtype}")
         return found
 
     @property
     def _dtype(self) -> torch.dtype:
-        return some_parameter(self).dtype
+        return some_parameter(self.layers).dtype
 
     def _checked(self, x: Tensor, dims: tuple[int, ...], what: str) -> Tensor:
         """Vectors (..., I) in the layer's dtype, or tokens as int64 (..., 1), whose values nobody has looked at."""
         if self.takes_tokens:
             if is_tokens(x):
                 return _with_axis(x, dims, what)
-            _refuse_floats(x, dims, what)
+            self._refuse_floats(x, dims, what)
         return check_input(x, dims, self.input_size, self._dtype, what)
 
     def _check_range(self, tokens: Tensor) -> None:
-        _check_range(tokens, self.input_size if self.vocabulary is None else self.vocabulary)
+        _check_range(tokens, getattr(self.embedding, "num_embeddings", self.input_size))
+
+    def _refuse_floats(self, x: object, dims: Sequence[int], what: str) -> None:
+        """Tokens that are no integers: a batch of them has the form of one sequence of vectors, but for their width."""
+        if not isinstance(x, Tensor) or not x.is_floating_point() or x.is_nested or x.dim() not in dims[:-1]:
+            return
+        if x.shape[-1] != self.input_size and _is_known(x) and bool((x == x.round()).all()):
+            raise TypeError(f"expected {what} to be tokens, which are integers, got {x.dtype}: convert it with .long()")
 
     def _step_vectors(self, x_t: Tensor) -> Tensor:
         """Of one step."""
         if not is_tokens(x_t):
-            _refuse_floats(x_t, (1, 2), "x_t")
+            self._refuse_floats(x_t, (1, 2), "x_t")
             return x_t
         tokens = _with_axis(x_t, (1, 2), "x_t")
         self._check_range(tokens)
@@ -106,16 +117,6 @@ def _with_axis(x: Tensor, dims: Sequence[int], what: str) -> Tensor:
         axes = " or ".join(str(dim - 1) for dim in dims)
         raise ValueError(f"expected {what} to be tokens with {axes} axes, got integers of shape {tuple(x.shape)}")
     return x.long().unsqueeze(-1)
-
-
-def _refuse_floats(x: object, dims: Sequence[int], what: str) -> None:
-    """Tokens that are no integers: a batch of them has the form of one sequence of vectors."""
-    if not isinstance(x, Tensor) or not x.is_floating_point() or x.is_nested:
-        return
-    if x.dim() not in dims[:-1] or not _is_known(x):
-        return
-    if bool((x == x.round()).all()) and bool((x > 1).any()):
-        raise TypeError(f"expected {what} to be tokens, which are integers, got {x.dtype}: convert it with .long()")
 
 
 def _check_range(tokens: Tensor, vocabulary: int) -> None:

@@ -47,7 +47,7 @@ def obstacle(layer: RecurrentLayer) -> str | None:
 
 def _obstacle_in_cell(layer: RecurrentLayer) -> str | None:
     cell = layer.cell
-    if type(cell).step not in (ElmanCell.step, GRUCell.step, LSTMCell.step):
+    if getattr(cell.step, "__func__", None) not in (ElmanCell.step, GRUCell.step, LSTMCell.step):
         return type(cell).__name__
     if isinstance(cell, ElmanCell) and cell.nonlinearity not in ("tanh", "relu"):
         return f"nonlinearity={cell.nonlinearity!r}"

@@ -50,6 +50,11 @@ def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: 
     return Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
 
 
+def in_memory(tensor: Tensor) -> Tensor:
+    """Its numbers one after the other, and none of them waiting to be negated."""
+    return tensor.resolve_neg().contiguous()
+
+
 class Call:
     """A filled-in slimrnn_scan, and the tensors that its pointers need alive."""
 
@@ -62,7 +67,7 @@ class Call:
         self.cell = plan.cell.struct(width)
         lengths = None if lengths is None else lengths.to(torch.int64)
         results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths, tokens=tokens)
-        self.held = {name: tensor.contiguous() for name, tensor in results.items() if tensor is not None}
+        self.held = {name: in_memory(tensor) for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
             dtype=DTYPES[state.dtype],
@@ -91,7 +96,7 @@ class FilledTerms:
     """Filled-in slimrnn_terms, and the tensors and arrays that their pointers need alive."""
 
     def __init__(self, plan: Plan, weights: Sequence[Tensor], gradients: Sequence[Tensor] = ()) -> None:
-        self.weights = [w.contiguous() for w in weights]
+        self.weights = [in_memory(w) for w in weights]
         tensors = []
         for number, weight in enumerate(self.weights):
             gradient = gradients[number].data_ptr() if gradients else None

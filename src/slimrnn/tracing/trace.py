@@ -121,6 +121,7 @@ def stood_in(module: Any, own: Callable[[str, int | None], Node], hidden: int, p
     computed = {name: getattr(module, name) for name in getattr(module, "parametrizations", ())}
     tensors = {**module._parameters, **module._buffers, **plain, **computed}
     made = {name: _rows(t, prefix + name, own, hidden) for name, t in tensors.items()}
+    copy.__dict__.update({name: made.pop(name) for name in plain})  # before an attribute of the class with that name
     copy.__dict__["_parameters"], copy.__dict__["_buffers"] = made, {}
     children = {name: child for name, child in module._modules.items() if name != "parametrizations"}
     copy.__dict__["_modules"] = {
