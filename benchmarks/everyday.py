@@ -107,6 +107,7 @@ def measure(case: Case, options: Options) -> tuple[dict[str, float], dict[str, f
         extra = {"lengths": lengths} if name == "ours" and lengths is not None else {}
         both[name], forward[name] = _passes(layer, x, extra)
     what = f"everyday, {case.name}"
+    options = options if options.quick else replace(options, repeats=50 * options.repeats)  # some take milliseconds
     return best_times(both, options, what, budget=6), best_times(forward, options, f"{what}, forward", budget=3)
 
 
