@@ -313,3 +313,19 @@ def test_zoneout_draws_anew_in_every_step() -> None:
     assert not any(torch.equal(a, b) for a, b in pairwise(kept))
     assert all(0.2 < float(mask.double().mean()) < 0.8 for mask in kept)
     check(stack.eval(), x)
+
+
+def test_a_hook_that_comes_later_is_seen() -> None:
+    stack = GRU(3, SIZE, dtype=torch.float64).eval()
+    x = numbers(2, 4, 3)
+
+    def fill(cell: nn.Module, _: Any) -> None:
+        with torch.no_grad():
+            cell.get_parameter("bias").fill_(2.0)
+
+    with torch.no_grad():
+        _, state = stack.step(x[0])
+        stack.step(x[0], state)
+        stack.cell.register_forward_pre_hook(fill)
+        y, _ = stack.step(x[1], state)
+        torch.testing.assert_close(y, stack(x[1:], state)[0][0], rtol=1e-12, atol=1e-12)

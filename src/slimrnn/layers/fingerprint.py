@@ -40,6 +40,8 @@ class Fingerprint:
             tables: list[dict[str, Any]] = [m._parameters, m._buffers, m._modules]
             held += [(table, name, value) for table in tables for name, value in table.items()]
             held += [(m.__dict__, name, value) for name, value in own.items() if isinstance(value, Tensor)]
+        self.hooks = [m._forward_pre_hooks for m in module.modules()]  # they may compute tensors: see _hooks
+        self.hooked = [*map(len, self.hooks)]
         self.held: Any = list(zip(*held, strict=True)) or [(), (), ()]  # tables, names, values
         tensors = list({id(t): t for _, _, t in held if isinstance(t, Tensor)}.values())
         self.looks: list[Callable[[], Any]] = [look for t in tensors for look in (t.data_ptr, t.stride)]
@@ -63,7 +65,7 @@ class Fingerprint:
                 return False
         except KeyError:  # one is gone
             return False
-        if [look() for look in self.looks] != self.layouts:
+        if [look() for look in self.looks] != self.layouts or [*map(len, self.hooks)] != self.hooked:
             return False
         return (not self.foreign.modules or self.foreign.are_same()) and (not self.is_large or self._has_same_slice())
 
