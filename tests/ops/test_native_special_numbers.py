@@ -10,6 +10,7 @@ from native_cases import BATCH, INPUT, ISAS, LENGTHS, TIME, build, few_pairs, in
 from torch import Tensor
 
 from registry import CELLS, FEW_PAIRS, needs_library, numbers
+from slimrnn import RNN
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 
 pytestmark = needs_library
@@ -106,3 +107,14 @@ def test_tanh_and_sigmoid_to_the_last_digits(isa: str, dtype: torch.dtype) -> No
     few = 4 * torch.finfo(dtype).eps
     torch.testing.assert_close(h.double(), exact.tanh(), rtol=few, atol=0)
     torch.testing.assert_close(c.double(), exact[0].sigmoid(), rtol=few, atol=0)
+
+
+def test_modrelu_passes_nan_to_the_gradients() -> None:
+    rnn = RNN(2, 4, nonlinearity="modrelu", dtype=torch.float64)
+    x = torch.tensor([[[float("nan"), 1.0]]], dtype=torch.float64, requires_grad=True)
+    rnn(x)[0].sum().backward()
+    bias = rnn.cell.get_parameter("bias").grad
+    assert x.grad is not None
+    assert bias is not None
+    assert x.grad.isnan().all()
+    assert bias.isnan().any()
