@@ -26,6 +26,7 @@ template <class T> class TimeLoop {
     Stepper<T> stepper;
     Recurrence<T> maps[SLIMRNN_MOST_PHASES];
     SomeRows<T> some;  // where sequences have ended, the others
+    Crew *crew = nullptr;
 
     const T *start[SLIMRNN_MOST_STATES];  // the states before the first step, and
     T *end[SLIMRNN_MOST_STATES];          // where those after the last go
@@ -50,7 +51,7 @@ template <class T> class TimeLoop {
     }
 
   public:
-    // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`.
+    // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`; `memory` has the crew.
     TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, const Ready<T> &program, T *input, int64_t first,
              int64_t rows, Arena<T> &memory, T *sums)
         : s(scan), cell(*scan.cell), first(first), rows(rows), width(scan.width), row_gates(cell.gates * width),
@@ -59,7 +60,8 @@ template <class T> class TimeLoop {
         int64_t most = 0;
         for (int k = 0; k < s.term_count; k++)
             most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows)), lanes<T>));
-        const Arena<T> scratch(memory.take(most), most);
+        Arena<T> scratch(memory.take(most), most);
+        scratch.crew = crew = memory.crew;
         T *masked = memory.take(block);
         for (int phase = 0; phase < s.phases; phase++) {
             Recurrence<T> &map = maps[phase];
@@ -310,7 +312,9 @@ template <class T> class TimeLoop {
             return;
         }
         for (int64_t r = 0; r < rows && !bias; r++) memset(to + r * apart, 0, sizeof(T) * row_gates);
-        multiply(rows, x, s.input_size, input, to, apart, bias);
+        in_pieces(crew, input.panels(), [&](int64_t from, int64_t until) {
+            multiply(rows, x, s.input_size, input, Panels{from, until}, to, apart, bias);
+        });
     }
     void copy_rows(T *slots, const T *x, int64_t rows) const {
         if (row_slots == row_gates)

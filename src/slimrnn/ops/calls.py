@@ -73,7 +73,7 @@ class Call:
             dtype=DTYPES[state.dtype],
             is_complex=plan.complex,
             reverse=reverse,
-            threads=min(torch.get_num_threads(), batch) if enough else 1,
+            threads=torch.get_num_threads() if enough else 1,
             term_count=len(plan.terms),
             phases=plan.phases,
             time=time,
