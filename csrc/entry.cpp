@@ -101,6 +101,7 @@ bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
     const slimrnn_cell &cell = *s->cell;
     if (!runs(cell, k, forward) || !terms_are_sound(*s, k, forward) || !s->own != !cell.own_rows) return false;
     if (s->tokens && !tokens_are_sound(*s)) return false;
+    if (!s->resets != !s->reset_state || (s->resets && !forward && !s->d_reset_state)) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
     return (s->gate_history || cell.kept == 0) && (s->state_history || cell.states == 1) && (!s->own || s->d_own) &&
            (!s->u || (s->d_u && s->x && s->input_size >= 1)) && (!s->bias || s->d_bias) && s->d_out && s->d_last &&
@@ -222,6 +223,7 @@ struct Steps {
 int open(slimrnn_scan s, void **handle) {
     char some;
     s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0, s.tokens = nullptr;
+    s.resets = nullptr, s.reset_state = nullptr;
     s.gate_history = s.state_history = nullptr;
     s.x = s.state = s.out = s.last = &some;  // only looked at, not into
     const Kernels *k = kernels();

@@ -31,6 +31,8 @@ class Inputs(NamedTuple):
     lengths: Tensor | None  # (B)
     seed: Tensor | None  # of noise: one int64
     tokens: Tensor | None  # (T, B) int64: the row of x that a step takes
+    resets: Tensor | None  # (T, B) bool: the state before the step is
+    reset_state: Tensor | None  # (S, B, W)
     weights: Sequence[Tensor]  # of the terms
     plan: Plan
     reverse: bool
@@ -41,13 +43,12 @@ class Inputs(NamedTuple):
         return len(self.x if self.tokens is None else self.tokens)
 
 
-SINGLE = 9  # tensors of Inputs before the weights
+SINGLE = 11  # tensors of Inputs before the weights
 
 
 def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    x, u, bias, state, own, mask, lengths, seed, tokens, *weights = tensors
-    return Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
+    return Inputs(*tensors[:SINGLE], list(tensors[SINGLE:]), plan, reverse, first_step)
 
 
 def in_memory(tensor: Tensor) -> Tensor:
@@ -61,12 +62,14 @@ class Call:
     def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = (), **results: Tensor | None) -> None:
         """`results` are other tensors that the struct points to. One that is not contiguous is copied, so those that
         are written must be."""
-        x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step = inputs
+        x, u, bias, state, own, mask, lengths, seed, tokens, resets, reset_state = inputs[:SINGLE]
+        weights, plan, reverse, first_step = inputs[SINGLE:]
         _, batch, width = state.shape
         self.terms = FilledTerms(plan, weights, gradients)
         self.cell = plan.cell.struct(width)
         lengths = None if lengths is None else lengths.to(torch.int64)
         results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths, tokens=tokens)
+        results.update(resets=resets, reset_state=reset_state)
         self.held = {name: in_memory(tensor) for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
