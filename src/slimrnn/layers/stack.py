@@ -175,11 +175,10 @@ class RecurrentStack(TokenInput):
         if isinstance(input, PackedSequence) or (isinstance(input, Tensor) and input.is_nested):
             if lengths is not None:
                 raise ValueError(f"expected no lengths with a {type(input).__name__}, which has its own, got both")
-            anew = (resets, reset_state)
             if isinstance(input, PackedSequence):
-                return self._forward_packed(input, hx, *anew)
+                return self._forward_packed(input, hx, resets, reset_state)
             dims = 2 if self.takes_tokens and is_tokens(input) else 3
-            rows, last = self._forward_packed(packed(input, dims), hx, *anew)
+            rows, last = self._forward_packed(packed(input, dims), hx, resets, reset_state)
             return nested_as(rows, input), last
         x = self._checked(input, (2, 3), "input")
         batched = x.dim() == 3

@@ -48,7 +48,8 @@ SINGLE = 11  # tensors of Inputs before the weights
 
 def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    return Inputs(*tensors[:SINGLE], list(tensors[SINGLE:]), plan, reverse, first_step)
+    single: Any = tensors[:SINGLE]
+    return Inputs._make([*single, list(tensors[SINGLE:]), plan, reverse, first_step])
 
 
 def in_memory(tensor: Tensor) -> Tensor:
@@ -62,14 +63,13 @@ class Call:
     def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = (), **results: Tensor | None) -> None:
         """`results` are other tensors that the struct points to. One that is not contiguous is copied, so those that
         are written must be."""
-        x, u, bias, state, own, mask, lengths, seed, tokens, resets, reset_state = inputs[:SINGLE]
-        weights, plan, reverse, first_step = inputs[SINGLE:]
+        x, u, bias, state, own, mask, lengths, seed, tokens, resets, anew, weights, plan, reverse, first_step = inputs
         _, batch, width = state.shape
         self.terms = FilledTerms(plan, weights, gradients)
         self.cell = plan.cell.struct(width)
         lengths = None if lengths is None else lengths.to(torch.int64)
         results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths, tokens=tokens)
-        results.update(resets=resets, reset_state=reset_state)
+        results.update(resets=resets, reset_state=anew)
         self.held = {name: in_memory(tensor) for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(

@@ -176,7 +176,9 @@ def differentiate(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the tensors of Inputs, the weights last; `backward` is run_backward or its operator."""
     out, gates, states, x, state, *rest = ctx.saved_tensors
-    optional = {name: rest.pop(0) if present else None for name, present in zip(OPTIONAL, ctx.present, strict=True)}
+    optional: dict[str, Any] = {
+        name: rest.pop(0) if present else None for name, present in zip(OPTIONAL, ctx.present, strict=True)
+    }
     inputs = Inputs(x=x, state=state, weights=rest, **optional, **ctx.scalars)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
