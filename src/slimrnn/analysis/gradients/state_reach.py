@@ -24,6 +24,7 @@ from slimrnn.analysis.gradients._probes import (
 )
 from slimrnn.analysis.gradients.reach import Reach
 from slimrnn.analysis.model.layers import LayerView, frozen, one_layer
+from slimrnn.analysis.model.linear_steps import can_serve, linear_steps
 from slimrnn.cells.base import State
 from slimrnn.layers import RecurrentLayer
 from slimrnn.layers.stack import States
@@ -93,9 +94,21 @@ def _carry_back(
 
 
 def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
-    """vᵀ ∂s/∂s_t for the rows v, where s is the state after a segment, from its last step back to the state before it.
+    """vᵀ ∂s/∂s_t for the rows v, where s is the state after a segment, from its last step back to the state before
+    it."""
+    if core.line > 1 or not can_serve(core):
+        return _through_copies(core, x_TBI, before, rows_VBS)
+    steps, _, _ = linear_steps(core, x_TBI, before)
+    back_TVBS = rows_VBS.new_empty(len(x_TBI), *rows_VBS.shape)
+    d_state = _unpacked(rows_VBS, before)
+    for place, t in enumerate(reversed(range(len(x_TBI)))):
+        d_state = steps.back(t, d_state)
+        back_TVBS[place] = _packed(d_state)
+    return back_TVBS
 
-    Every v has a copy of the segment, so that they are one batch."""
+
+def _through_copies(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
+    """The same for any step. Every v has a copy of the segment, so that they are one batch."""
     count = len(rows_VBS)
     states = [_packed(before).repeat(count, 1).requires_grad_()]
     given_TB = core.input_product(x_TBI) if core.line == 1 else x_TBI
@@ -136,10 +149,10 @@ def _columns(core: RecurrentLayer, part: str, device: torch.device) -> Tensor:
 
 
 def _packed(state: State) -> Tensor:
-    """(B, S) real numbers."""
+    """(..., S) real numbers."""
     return torch.cat([pairs_flat(part) for part in state], -1)
 
 
-def _unpacked(packed_BS: Tensor, like: State) -> State:
-    parts = packed_BS.chunk(len(like), -1)
+def _unpacked(packed: Tensor, like: State) -> State:
+    parts = packed.chunk(len(like), -1)
     return tuple(from_pairs(part) for part in parts) if like[0].is_complex() else parts
