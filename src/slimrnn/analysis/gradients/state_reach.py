@@ -16,6 +16,7 @@ from slimrnn.analysis.gradients._probes import (
     ROWS,
     NormTable,
     brought_back,
+    carried_back,
     check_lags,
     reach_of,
     segment_length,
@@ -24,7 +25,7 @@ from slimrnn.analysis.gradients._probes import (
 )
 from slimrnn.analysis.gradients.reach import Reach
 from slimrnn.analysis.model.layers import LayerView, frozen, one_layer
-from slimrnn.analysis.model.linear_steps import can_serve, linear_steps
+from slimrnn.analysis.model.linear_steps import Linearizer, can_serve
 from slimrnn.cells.base import State
 from slimrnn.layers import RecurrentLayer
 from slimrnn.layers.stack import States
@@ -84,21 +85,24 @@ def _carry_back(
     """The table's norms, by segments from the last to the first."""
     batch = table.values.shape[-1]
     rows_VBS, log_scale_B = carried_VS.unsqueeze(1).expand(-1, batch, -1), carried_VS.new_zeros(batch)
-    table.add(rows_VBS[None, ..., chosen_S], log_scale_B)
+    columns = slice(None) if bool(chosen_S.all()) else chosen_S  # no copy of a whole
+    table.add(rows_VBS[None, ..., columns], log_scale_B)
+    linearizer = Linearizer(core) if core.line == 1 and can_serve(core) else None
     for x_TBI, before in segments:
-        back_TVBS = _through(core, x_TBI, before, rows_VBS)
-        table.add(back_TVBS[..., chosen_S], log_scale_B)
+        if linearizer is None:
+            back_TVBS = _through_copies(core, x_TBI, before, rows_VBS)
+        else:
+            back_TVBS = _through(linearizer, x_TBI, before, rows_VBS)
+        table.add(back_TVBS[..., columns], log_scale_B)
         if table.full:
             break
         rows_VBS, log_scale_B = brought_back(back_TVBS[-1], log_scale_B)
 
 
-def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
+def _through(linearizer: Linearizer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
     """vᵀ ∂s/∂s_t for the rows v, where s is the state after a segment, from its last step back to the state before
     it."""
-    if core.line > 1 or not can_serve(core):
-        return _through_copies(core, x_TBI, before, rows_VBS)
-    steps, _, _ = linear_steps(core, x_TBI, before)
+    steps, _, _ = linearizer.along(x_TBI, before)
     back_TVBS = rows_VBS.new_empty(len(x_TBI), *rows_VBS.shape)
     d_state = _unpacked(rows_VBS, before)
     for place, t in enumerate(reversed(range(len(x_TBI)))):
@@ -115,7 +119,7 @@ def _through_copies(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS
     for given_B in given_TB.unbind(0):
         copies = given_B.repeat(count, *(1 for _ in given_B.shape[1:]))
         states.append(_packed(_step(core, copies, _unpacked(states[-1], before))))
-    gradients = torch.autograd.grad(states[-1], states[:-1], rows_VBS.flatten(0, 1), materialize_grads=True)
+    gradients = carried_back([rows_VBS.flatten(0, 1)], states[-1:], states[:-1])
     stacked: Tensor = torch.stack(gradients[::-1])
     return stacked.view(-1, *rows_VBS.shape)
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from slimrnn._fields import pairs_flat
 from slimrnn.analysis.model.layers import frozen
-from slimrnn.analysis.model.linear_steps import DENSE, LinearSteps, can_serve, linear_steps
+from slimrnn.analysis.model.linear_steps import DENSE, Linearizer, can_serve
 from slimrnn.analysis.model.trajectory import Trajectory
 from slimrnn.cells.base import State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -24,7 +25,7 @@ from slimrnn.structures.dense import dense_product
 
 ROWS = 256  # Jacobians whose norms are taken, at most
 STARTS = 4  # other states, for every sequence
-PIECE = 2**19  # numbers of the gates of the steps that are made linear at once
+PIECE = 2**16  # numbers of the gates of the steps that are made linear at once: larger tensors leave the cache
 ROUNDS = 30  # of the power iteration
 TINY = 1e-300
 
@@ -43,9 +44,8 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     smooth = getattr(core.cell, "nonlinearity", "") != "modrelu"
     moved = torch.full((x.shape[1],), smooth, device=x.device)
     found = []
-    for before, carry in _steps(core, x, state):
-        if not smooth:
-            moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in before]).any(0)
+    for moving_B, carry in _steps(core, x, state):
+        moved = moved | moving_B
         after = carry(change)
         if not smooth:
             after = _where(moved, after, change)
@@ -55,19 +55,22 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     return torch.stack(found).cpu().numpy()
 
 
-def _steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[tuple[State, Carry]]:
-    """For each step the state before it, and what carries a change of the state on; `core` is a frozen copy."""
+def _steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[tuple[Tensor, Carry]]:
+    """For each step whether the state before it is not exactly zero (B), and what carries a change of it on.
+
+    `core` is a frozen copy."""
     if core.line > 1 or not can_serve(core):
         yield from _dual_steps(core, x_TBI, state)
         return
     width = len(core.cell.gates) * core.cell.hidden_size * len(core.transitions)
+    linearizer = Linearizer(core)
     for piece in x_TBI.split(max(1, PIECE // (x_TBI.shape[1] * width))):
-        linear, states, state = linear_steps(core, piece, state)
-        for t, before in enumerate(zip(*(part.unbind(0) for part in states), strict=True)):
-            yield before, partial(linear.forth, t)
+        linear, states, state = linearizer.along(piece, state)
+        for t, moving_B in enumerate(_moving(states).unbind(0)):
+            yield moving_B, partial(linear.forth, t)
 
 
-def _dual_steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[tuple[State, Carry]]:
+def _dual_steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[tuple[Tensor, Carry]]:
     """The same by forward-mode derivatives of any step, which take several times as long."""
     products = core.input_product(x_TBI) if core.line == 1 else None
     _write_out(core)
@@ -84,7 +87,7 @@ def _dual_steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[t
                 reached.append(tuple(part.primal for part in unpacked))
                 return tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in unpacked)
 
-            yield state, carry
+            yield _moving(state), carry
             (state,) = reached
 
 
@@ -139,7 +142,7 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
 
 def _one_linear_step(core: RecurrentLayer, wx_NGH: Tensor, state: State) -> tuple[Carry, Carry]:
     """What carries changes forth and gradients back through one step of all rows."""
-    steps = LinearSteps(frozen(core), wx_NGH.unsqueeze(0), tuple(part.unsqueeze(0) for part in state))
+    steps = Linearizer(frozen(core)).at(wx_NGH.unsqueeze(0), tuple(part.unsqueeze(0) for part in state))
     return partial(steps.forth, 0), partial(steps.back, 0)
 
 
@@ -193,11 +196,15 @@ def _random(like: Tensor, generator: torch.Generator) -> Tensor:
     return torch.randn(like.shape, dtype=like.dtype, generator=generator).to(like.device)
 
 
+def _moving(state: State) -> Tensor:
+    return torch.stack([(part != 0).any(-1) for part in state]).any(0)
+
+
 def _where(chosen_B: Tensor, some: State, others: State) -> State:
     return tuple(torch.where(chosen_B.unsqueeze(-1), one, other) for one, other in zip(some, others, strict=True))
 
 
 def _unit(change: State) -> tuple[State, Tensor]:
     """Of norm one over all states of a sequence, and the norm it had."""
-    sizes = torch.stack([torch.linalg.vector_norm(part, dim=-1) for part in change]).square().sum(0).sqrt()
+    sizes = torch.linalg.vector_norm(torch.cat([pairs_flat(part) for part in change], -1), dim=-1)
     return tuple(part / sizes.clamp_min(TINY).unsqueeze(-1) for part in change), sizes

@@ -45,7 +45,7 @@ class Product(NamedTuple):
     factors: list[Factor]  # of q
 
     def matvec(self, v: Tensor) -> Tensor:
-        return self.map.matvec(v, self.gates) if self.weight is None else dense_product(self.weight, v)
+        return type(self.map).matvec(self.map, v, self.gates) if self.weight is None else dense_product(self.weight, v)
 
     def rmatvec(self, d: Tensor) -> Tensor:
         if self.weight is None:
@@ -53,38 +53,55 @@ class Product(NamedTuple):
         return d.flatten(-2) @ self.weight.flatten(0, 1).conj()
 
 
-class LinearSteps:
-    """∂s_t/∂s_{t−1} of the steps from the products U x_t + b (T, B, G, H) and the states before them (T, B, H)."""
+class Linearizer:
+    """Finds the derivatives of a layer's steps. `core` is a `frozen` one of which `can_serve` is true."""
 
-    def __init__(self, core: RecurrentLayer, wx_TBGH: Tensor, states: State) -> None:
-        """`core` is a `frozen` one of which `can_serve` is true."""
-        self.count = len(states)
+    @torch.no_grad()
+    def __init__(self, core: RecurrentLayer) -> None:
+        self.core = core
+        self.maps = [transition.recurrent for transition in core.transitions]
+        self.weights = [map.dense() if map.shape.in_size <= DENSE else None for map in self.maps]
+
+    @torch.no_grad()
+    def along(self, x_TBI: Tensor, start: State) -> tuple[LinearSteps, State, State]:
+        """The steps without delays that read x, the states before each, and the last state."""
+        core = self.core
+        output, last = core(x_TBI, start)
+        h_TBH = torch.complex(*output.chunk(2, -1)) if core.cell.complex else output
+        trajectory = Trajectory(core, 0, 0, False, x_TBI, start, h_TBH, None)
+        wx_TBGH = trajectory.products()
+        states = trajectory.states_before(wx_TBGH)
+        return self.at(wx_TBGH, states), states, last
+
+    def at(self, wx_TBGH: Tensor, states: State) -> LinearSteps:
+        """The steps from the products U x_t + b and the states before them (T, B, H)."""
         leaves: list[Tensor] = [part.detach().requires_grad_() for part in states]
-        calls: list[tuple[StructuredMap, slice, Tensor]] = []
+        calls: list[tuple[Product, Tensor]] = []
 
-        def record(map: StructuredMap, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
-            leaves.append(type(map).matvec(map, h.detach(), gates, prepared).requires_grad_())
-            calls.append((map, gates, h))
+        def record(place: int, h: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
+            weight = self.weights[place]
+            product = Product(None if weight is None else weight[gates], self.maps[place], gates, [])
+            leaves.append(product.matvec(h.detach()).requires_grad_())
+            calls.append((product, h))
             return leaves[-1]
 
-        maps = [transition.recurrent for transition in core.transitions]
-        for map in maps:
-            map.matvec = partial(record, map)  # type: ignore[method-assign]
+        for place, map in enumerate(self.maps):
+            map.matvec = partial(record, place)  # type: ignore[method-assign]
         try:
             with torch.enable_grad():
-                after = core.advance()(wx_TBGH, tuple(leaves))
+                after = self.core.advance()(wx_TBGH, tuple(leaves))
         finally:
-            for map in maps:
+            for map in self.maps:
                 del map.matvec  # type: ignore[method-assign]
-        with torch.no_grad():
-            weights = {id(map): map.dense() if map.shape.in_size <= DENSE else None for map in maps}
-        self.products = []
-        for map, gates, q in calls:
-            weight = weights[id(map)]
-            self.products.append(
-                Product(None if weight is None else weight[gates], map, gates, list(_factors(q, leaves)))
-            )
-        self.after = [list(_factors(part, leaves)) for part in after]
+        products = [product._replace(factors=[*_factors(q, leaves)]) for product, q in calls]
+        return LinearSteps(products, [[*_factors(part, leaves)] for part in after])
+
+
+class LinearSteps:
+    """∂s_t/∂s_{t−1} of some steps."""
+
+    def __init__(self, products: list[Product], after: list[list[Factor]]) -> None:
+        self.products, self.after, self.count = products, after, len(after)
 
     @torch.no_grad()
     def forth(self, t: int, change: State) -> State:
@@ -118,17 +135,6 @@ def can_serve(core: RecurrentLayer) -> bool:
     """Whether its steps work on each unit by itself but for the products."""
     steps = found_steps(core)
     return all(isinstance(step, Traced) and all(n.op != "total" for n in order(step.trace.after)) for step in steps)
-
-
-@torch.no_grad()
-def linear_steps(core: RecurrentLayer, x_TBI: Tensor, start: State) -> tuple[LinearSteps, State, State]:
-    """The steps of a `frozen` core without delays that reads x, the states before each step, and the last state."""
-    output, last = core(x_TBI, start)
-    h_TBH = torch.complex(*output.chunk(2, -1)) if core.cell.complex else output
-    trajectory = Trajectory(core, 0, 0, False, x_TBI, start, h_TBH, None)
-    wx_TBGH = trajectory.products()
-    states = trajectory.states_before(wx_TBGH)
-    return LinearSteps(core, wx_TBGH, states), states, last
 
 
 def _sum(factors: Sequence[Factor], t: int, values: Sequence[Tensor]) -> Tensor:
