@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from slimrnn._checks import suggestion
+from slimrnn._interrupts import is_command
 from slimrnn.errors import DataError, TrainingError, UsageError
 
 GROUPS = {
@@ -52,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = f'expected the package {missing}, got none: pip install "slimrnn[train]"'
         print(f"slimrnn: {' '.join(message.split())}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 2
+    finally:
+        if is_command():  # python looks through all objects on its way out, which takes half a second after torch
+            gc.freeze()
 
 
 def _dispatch(arguments: list[str]) -> int:
