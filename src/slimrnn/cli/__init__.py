@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
+from slimrnn import _collection
 from slimrnn._checks import suggestion
-from slimrnn._interrupts import is_command
 from slimrnn.errors import DataError, TrainingError, UsageError
 
 GROUPS = {
@@ -55,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"slimrnn: {' '.join(message.split())}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 2
     finally:
-        if is_command():  # python looks through all objects on its way out, which takes half a second after torch
-            gc.freeze()
+        _collection.end()
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -73,6 +71,7 @@ def _dispatch(arguments: list[str]) -> int:
         hint = suggestion(name, COMMANDS)
         raise UsageError(f"expected a command ({', '.join(COMMANDS)}), got {name!r}{hint}")
     command = importlib.import_module(f"slimrnn.cli.{MODULES.get(name, name)}")
+    _collection.collect_again()
     return int(command.run(rest) or 0)
 
 
