@@ -92,7 +92,7 @@ class Linearizer:
                 after = self.core.advance()(wx_TBGH, tuple(leaves))
         finally:
             for map in self.maps:
-                del map.matvec  # type: ignore[method-assign]
+                del map.matvec
         products = [product._replace(factors=[*_factors(q, leaves)]) for product, q in calls]
         return LinearSteps(products, [[*_factors(part, leaves)] for part in after])
 
