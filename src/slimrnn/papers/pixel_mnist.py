@@ -104,10 +104,16 @@ def _ours() -> list[PaperRow]:
         config=replace(gru.config, model=replace(gru.config.model, hidden=256, structure="block-diagonal", blocks=4)),
         bound=None,
     )
-    kru_row = rows["permuted-mnist-kru"]
     fast = OptimConfig(lr=5e-3, clip_norm=1.0)
-    gated = (rows["permuted-mnist-lrd-gru-128-24"], gru, blocks)
-    return [blocks, _quick(kru_row, kru_row.config.optim, 8), *(_quick(row, fast, 20) for row in gated)]
+    gated = [*_LOW_RANK_PAPER, "lstm"]
+    krus = (rows[f"{order}-mnist-kru"] for order in ("permuted", "pixel"))
+    return [
+        blocks,
+        *(_quick(row, row.config.optim, 20) for row in krus),
+        *(_quick(rows[f"permuted-mnist-{net}"], fast, 20) for net in gated),
+        _quick(rows["pixel-mnist-lstm"], fast, 20),
+        _quick(blocks, fast, 20),
+    ]
 
 
 ROWS = (*_kronecker_paper(), *_low_rank_paper(), *_ours())
