@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slimrnn.training.config import Config
@@ -16,7 +16,8 @@ class PaperRow:
     - if it beats the score of the row `compared_with`, where the paper only ranks two nets,
     - if it reaches the bound before or after that row, where the paper ranks their speeds (`race`).
 
-    A row with none of these is only measured.
+    Where `also` names a row that trains the same net by another recipe, the better of the two decides, on both sides of
+    a race. A row with none of these is only measured.
     """
 
     name: str
@@ -31,6 +32,7 @@ class PaperRow:
     race: Literal["ahead", "behind", "second"] | None = None
     """reach the bound first; after the other row, or never; after the other row, but reach it"""
     by: int | None = None  #: last update at which reaching the bound still counts
+    also: str | None = None  #: row of the same net by another recipe
     curve: tuple[tuple[int, float], ...] = ()  #: (updates, score) from the authors' log
     note: str = ""  #: where our settings differ from the paper's, and why
 
@@ -61,6 +63,23 @@ class PaperRow:
         if limit is None:
             raise ValueError(f"expected a bound, or the score of another row, to judge {self.name} by")
         return value <= limit if self.direction == "at most" else value >= limit
+
+
+def by_our_recipe(row: PaperRow, config: Config, note: str) -> PaperRow:
+    """The net of a row with settings of ours; the verdict is that of the row."""
+    claim = f"our recipe: see {row.name}"
+    return replace(
+        row,
+        name=f"{row.name}-ours",
+        claim=claim,
+        config=config,
+        bound=None,
+        compared_with=None,
+        race=None,
+        also=None,
+        curve=(),
+        note=note,
+    )
 
 
 def accuracy_row(name: str, paper: str, percent: float, config: Config, note: str = "") -> PaperRow:
