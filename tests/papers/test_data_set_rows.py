@@ -22,7 +22,7 @@ def count(row: PaperRow) -> Summary:
 
 def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
     rows = {row.name: row for row in pixel_mnist.ROWS}
-    assert len(rows) == 19
+    assert len(rows) == 26
     for name, row in rows.items():
         assert row.config.task == PixelMnistTask(permuted=name.startswith("permuted"))
         assert (row.score, row.direction) == ("accuracy", "at least")

@@ -37,8 +37,8 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
             bound=1e-3,
             compared_with=f"copy-{length}-kru",
             race="second",
-            note="the unitary matrix moves at 1e-6, a thousandth of the rate of the other weights; in trials at T = 1000 a"
-            f" hundredth was at the line of nets without memory after 700 updates; {_COUNTS['furnn']}",
+            note="the unitary matrix moves at 1e-6, a thousandth of the rate of the other weights; in a trial at T = 1000"
+            f" with a hundredth it was at the line of nets without memory after 700 updates; {_COUNTS['furnn']}",
         ),
     ]
     claim, bound = f"stays at the memoryless {memoryless:.4f}", 0.95 * memoryless

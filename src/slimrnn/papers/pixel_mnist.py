@@ -82,14 +82,17 @@ def _low_rank_paper() -> list[PaperRow]:
     return rows
 
 
-def _quick(row: PaperRow, optim: OptimConfig, epochs: int) -> PaperRow:
+FAST = OptimConfig(lr=5e-3, clip_norm=1.0)
+
+
+def quick(row: PaperRow, optim: OptimConfig = FAST, epochs: int = 20) -> PaperRow:
     """The row with batches of 50, Adam and a cosine schedule."""
     optim, epoch = replace(optim, optimizer="adam", schedule="cosine"), 1_100
     config = replace(
         row.config, optim=optim, updates=epochs * epoch, batch_size=50, eval_every=epoch, checkpoint_every=epoch // 2
     )
     note = f"settings of ours: Adam at {optim.lr}, a cosine schedule, batches of 50, {epochs} epochs"
-    return replace(row, name=f"{row.name}-quick", config=config, note=note)
+    return replace(row, name=f"{row.name}-quick", config=config, curve=(), note=note)
 
 
 def _ours() -> list[PaperRow]:
@@ -104,15 +107,13 @@ def _ours() -> list[PaperRow]:
         config=replace(gru.config, model=replace(gru.config.model, hidden=256, structure="block-diagonal", blocks=4)),
         bound=None,
     )
-    fast = OptimConfig(lr=5e-3, clip_norm=1.0)
-    gated = [*_LOW_RANK_PAPER, "lstm"]
     krus = (rows[f"{order}-mnist-kru"] for order in ("permuted", "pixel"))
     return [
         blocks,
-        *(_quick(row, row.config.optim, 20) for row in krus),
-        *(_quick(rows[f"permuted-mnist-{net}"], fast, 20) for net in gated),
-        _quick(rows["pixel-mnist-lstm"], fast, 20),
-        _quick(blocks, fast, 20),
+        *(quick(row, row.config.optim) for row in krus),
+        *(quick(rows[f"permuted-mnist-{net}"]) for net in (*_LOW_RANK_PAPER, "lstm")),
+        quick(rows["pixel-mnist-lstm"]),
+        quick(blocks),
     ]
 
 

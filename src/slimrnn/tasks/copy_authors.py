@@ -23,7 +23,7 @@ DATA_SEED, WEIGHT_SEED, ORDER_SEED = 0, 1234, 1234
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # symbols, counts and lags
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def drawn(length: int, variable_length: bool, variable_lag: bool) -> Rows:
     """The training sequences, then the test sequences: symbols (B, 10), their numbers (B) and the lags (B)."""
     random, total = np.random.RandomState(DATA_SEED), TRAIN + TEST
