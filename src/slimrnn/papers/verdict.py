@@ -64,7 +64,7 @@ def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
         state: State = "failed" if progress.has_failed else "unfinished"  # killed runs leave no result
         return Verdict(state, progress.last_update, progress.last_score)
     value = run.result.score(row.split, row.score)
-    passes = limit is not None and row.passes(value, limit)
+    passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best[row.split])
     if passes and row.direction == "at most":  # the score only has to get there once: no need to finish
         update = progress.last_update if progress.reached is None else progress.reached
         return Verdict("passed" if row.by is None or update <= row.by else "failed", update, value)
