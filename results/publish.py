@@ -34,8 +34,8 @@ FRONT = (  # what README.md shows
     "copy-henaff-lrd-gru",
     "word-copy-16-gru-factorized",
     "permuted-mnist-kru-8-epochs",
-    "permuted-mnist-gru-128-quick",
-    "permuted-mnist-lrd-gru-128-24-quick",
+    "permuted-mnist-gru-128",
+    "permuted-mnist-lrd-gru-128-24",
     "ptb-lrd-gru-1000-64",
 )
 WHY = {  # rows that were not run, and the reason; the first that fits
@@ -100,14 +100,15 @@ def page() -> str:
 
 
 def counts(text: str) -> str:
-    """Number of rows in each state, by their first seed, for each section of the page and in all."""
+    """Number of the papers' rows in each state, by their first seed, for each section of the page and in all."""
     head = ["", "agree", "disagree", "unfinished", "not run", "no figure to compare with"]
     table = []
     for section in text.split("\n## ")[1:]:
         prefixes = re.search(r"<!-- rows: (.*) -->", section)
         if prefixes:
             names = [name for name in paper_rows() if name.startswith(tuple(prefixes[1].split()))]
-            table.append((section.splitlines()[0], [_state(find_row(name)) for name in names]))
+            states = [_state(find_row(name)) for name in names if find_row(name).paper != "ours"]
+            table += [(section.splitlines()[0], states)] if states else []
     table.append(("**all**", [state for _, states in table for state in states]))
     columns = ("passed", "failed", "unfinished", "not run", "measured")
     return markdown([head, *([title, *(f"{states.count(column)}" for column in columns)] for title, states in table)])
@@ -119,8 +120,9 @@ def front_table() -> str:
     for name in FRONT:
         row = find_row(name)
         _, ours, paper, verdict, _, _, parameters = cells(row)
-        if not ours and row.also is not None:
-            _, ours, _, _, _, _, parameters = cells(find_row(row.also))
+        decided = judge(RESULTS, row, 0).recipe
+        if decided == row.also:
+            _, ours, _, _, _, _, parameters = cells(find_row(decided))
         table.append([f"`{name}`", parameters, ours, f"{paper} [{_source(row)}]", verdict])
     return markdown(table)
 
@@ -241,19 +243,34 @@ def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
     if "passed" in states:
         share = "" if len(states) == 1 else f" {states.count('passed')} of {len(states)}"
         return f"**passed**{share}" + _when(row, [verdict for verdict in verdicts if verdict.state == "passed"])
+    if states[0] == "unfinished" and row.race is not None and verdicts[0].update >= row.within:
+        return f"open: {' and '.join(_behind(row))} not far enough"
     if states[0] in ("unfinished", "waiting"):
         return f"unfinished ({100 * verdicts[0].update / row.within:.0f} % of {row.within:,})"
     decided = verdicts[0].recipe
     first = f": {decided} at {verdicts[0].update:,}" if row.race is not None and decided else ""
+    if row.race is None and decided:
+        first = " by our recipe; the paper's was not run"
     return {"failed": f"not met{first}", "measured": "–"}.get(states[0], states[0])
 
 
+def _behind(row: PaperRow) -> list[str]:
+    """The runs that a race waits for: those of its own net, or else those of the other."""
+    for net in filter(None, (row.name, row.compared_with)):
+        names = [name for name in (net, find_row(net).also) if name]
+        rows = [replace(find_row(name), race=None, compared_with=None, also=None) for name in names]
+        waiting = [one.name for one in rows if judge(RESULTS, one, 0).state in ("not run", "unfinished")]
+        if waiting:
+            return waiting
+    return []
+
+
 def _when(row: PaperRow, passed: Sequence[Verdict]) -> str:
-    """The update at which a bound was met, or within how many it was not."""
-    if row.direction == "at least":
-        return f", within {max(verdict.update for verdict in passed):,} updates" if row.score == "loss" else ""
+    """The update at which a bound was met, or within how many it was not, and in which run if it is another row's."""
     updates = sorted(verdict.update for verdict in passed)
     when = " at " + "–".join(f"{update:,}" for update in dict.fromkeys([updates[0], updates[-1]]))
+    if row.direction == "at least":
+        when = f", within {updates[-1]:,} updates" if row.score == "loss" else ""
     decided = passed[0].recipe
     return f", {decided}{when}" if decided and decided != row.name else when
 

@@ -48,14 +48,14 @@ def curve(row: str, column: str, seed: int = 0) -> tuple[list[float], list[float
     return columns.get("update", []), columns.get(column, [])
 
 
-def lines(axes: Axes, rows: Mapping[str, str], column: str, colors: Sequence[str] = COLORS) -> None:
+def lines(axes: Axes, rows: Mapping[str, str], column: str, colors: Sequence[str] = COLORS, style: str = "-") -> None:
     """Curves of rows by their labels; every further seed thinner."""
     for (label, row), color in zip(rows.items(), colors, strict=False):
         for seed in range(3):
             updates, scores = curve(row, column, seed)
             if updates:
                 width, name = (1.9, label) if seed == 0 else (0.9, None)
-                axes.plot(updates, scores, color=color, linewidth=width, label=name)
+                axes.plot(updates, scores, style, color=color, linewidth=width, label=name)
 
 
 def log_of_the_authors(axes: Axes, row: str, color: str, label: str | None = "the authors") -> None:
@@ -100,11 +100,12 @@ def draw_adding() -> Figure:
         axes.set_yscale("log")
         level(axes, find_row(f"adding-{length}-kru").config.task.baselines["always 1"], "always 1", 0.01)
         nets = {net: f"adding-{length}-{net.lower()}" for net in NETS}
+        lines(axes, {f"{net}, our recipe": f"{row}-ours" for net, row in nets.items()}, "half/loss", style="--")
         lines(axes, nets, "half/loss")
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
-        placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 3}
+        placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 2}
         finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)", **placed)
     return figure
 
@@ -147,8 +148,11 @@ def draw_mnist() -> Figure:
     lines(left, {label: f"permuted-mnist-{row}" for label, row in slow.items()}, "valid/accuracy")
     log_of_the_authors(left, "permuted-mnist-lr-gru-128-24", GREY, "LR-GRU 128, rank 24: its authors")
     finish(left, "Permuted MNIST, the papers' settings", "batches of 20", "accuracy (validation)")
-    quick = {label: f"{row}-quick" for label, row in slow.items() if row != "lstm"} | {"KRU 512": "kru-quick"}
-    colors = (*COLORS[:3], COLORS[4])  # the LSTM's is not the KRU's
+    quick = {label: f"{row}-quick" for label, row in slow.items()} | {
+        "KRU 512, 8 epochs": "kru-8-epochs",
+        "LRD-GRU 64, rank 24": "lrd-gru-64-24-quick",
+    }
+    colors = COLORS[:6]
     lines(right, {label: f"permuted-mnist-{row}" for label, row in quick.items()}, "valid/accuracy", colors)
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
     for axes in (left, right):

@@ -30,8 +30,8 @@ def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
     assert len(rows["permuted-mnist-lr-gru-128-24"].curve) == 6
     for name in (name for name in rows if name.endswith("-quick")):
         slow = rows[name.removesuffix("-quick")]
-        assert (rows[name].config.model, rows[name].bound) == (slow.config.model, slow.bound)
-        assert rows[name].config.updates < slow.config.updates
+        assert slow.also == name or slow.paper == "ours"
+        assert rows[name].config.updates == 20 * 55_000 // 50 < slow.config.updates
 
 
 @pytest.mark.parametrize(("name", "total", "diagonals"), [("lr", 6_078_474, 0), ("lrd", 6_088_714, 2 * 1024)])

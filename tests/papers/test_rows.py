@@ -58,10 +58,11 @@ def test_rows_can_be_judged(row: PaperRow) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS.values() if row.also], ids=lambda row: row.name)
-def test_two_recipes_train_the_same_net_for_as_many_updates(row: PaperRow) -> None:
+def test_two_recipes_train_the_same_net_for_no_more_updates(row: PaperRow) -> None:
     assert row.also is not None
     other = ROWS[row.also]
-    assert (other.config.model, other.within, other.config.task) == (row.config.model, row.within, row.config.task)
+    assert (other.config.model, other.config.task) == (row.config.model, row.config.task)
+    assert other.within <= row.within
     assert other.config.optim != row.config.optim
     assert other.criterion == ""  # the verdict on both is that of the row
 

@@ -76,12 +76,13 @@ class PaperRow:
         return value <= limit if self.direction == "at most" else value >= limit
 
 
-def by_our_recipe(row: PaperRow, config: Config, note: str) -> PaperRow:
+def by_our_recipe(row: PaperRow, config: Config, note: str, suffix: str = "ours") -> PaperRow:
     """The net of a row with settings of ours; the verdict is that of the row."""
     claim = f"our recipe: see {row.name}"
     return replace(
         row,
-        name=f"{row.name}-ours",
+        name=f"{row.name}-{suffix}",
+        paper="ours",
         claim=claim,
         config=config,
         bound=None,

@@ -44,10 +44,10 @@ def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
 
 
 def _rank(verdict: Verdict) -> tuple[int, int]:
-    """Verdicts on one net, the one that decides first: the earliest that passed; while one of them can still pass, none
-    has failed."""
-    order = {"passed": 0, "running": 1, "unfinished": 2, "not run": 3}
-    return order.get(verdict.state, 4), verdict.update
+    """Verdicts on one net, the one that decides first: the earliest that passed; while one that was begun can still
+    pass, none has failed."""
+    order = {"passed": 0, "running": 1, "unfinished": 2, "not run": 4}
+    return order.get(verdict.state, 3), verdict.update
 
 
 def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
