@@ -74,7 +74,11 @@ class ModelConfig:
     learn_initial_state: Annotated[bool, option("learn_initial_state")] = OPTIONS["learn_initial_state"].default
     dropout: float = 0.0
     """dropout between layers"""
-    recurrent_dropout: Annotated[float, option("recurrent_dropout")] = OPTIONS["recurrent_dropout"].default
+    recurrent_dropout: Annotated[float | tuple[float, float], option("recurrent_dropout")] = OPTIONS[
+        "recurrent_dropout"
+    ].default
+    readout_dropout: float = 0.0
+    """dropout on what the read-out sees, one mask per sequence"""
     weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """clip the rows of the matrices to this norm after each update"""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from slimrnn import (
     BlockDiagonal,
@@ -18,7 +20,7 @@ from slimrnn import (
     LowRank,
     ReadOut,
 )
-from slimrnn._checks import suggestion
+from slimrnn._checks import check_probability, suggestion
 from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.affine import Affine
@@ -54,8 +56,10 @@ class SequenceModel(nn.Module):
         self, input_size: int, output_size: int, config: ModelConfig, every_step: bool, one_hot: bool = False
     ) -> None:
         super().__init__()
-        hidden = config.readout_hidden
-        self.rnn = build_layers(input_size, replace(config, readout_hidden=0), one_hot=one_hot)
+        hidden, self.readout_dropout = config.readout_hidden, config.readout_dropout
+        check_probability("readout_dropout", self.readout_dropout)
+        layers = replace(config, readout_hidden=0, readout_dropout=0.0)
+        self.rnn = build_layers(input_size, layers, one_hot=one_hot)
         self.readout = ReadOut(self.rnn, hidden or output_size, at="every" if every_step else "last")
         self.output = nn.Sequential(nn.ReLU(), Affine(hidden, output_size)) if hidden else nn.Identity()
 
@@ -64,6 +68,8 @@ class SequenceModel(nn.Module):
     ) -> tuple[Tensor, States]:
         """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
+        if self.training and self.readout_dropout:
+            hidden_TBH = hidden_TBH * functional.dropout(torch.ones_like(hidden_TBH[0]), self.readout_dropout)
         return self.output(self.readout(hidden_TBH, lengths)), state
 
 
@@ -71,8 +77,9 @@ def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) ->
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
     layer = layer_from(config)
     _refuse_unused(config)
-    if config.readout_hidden:
-        raise ConfigError(f"expected readout_hidden 0 for this task's net, got {config.readout_hidden}")
+    for option in ("readout_hidden", "readout_dropout"):
+        if getattr(config, option):
+            raise ConfigError(f"expected {option} 0 for this task's net, got {getattr(config, option)}")
     shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
     shared |= {name: structure_from(config, name) for name in ("structure", "input_structure")}
     if has_structure(config):
