@@ -27,7 +27,7 @@ def first_losses(config: Config, updates: int) -> list[float]:
     for _, batch in zip(range(updates), Batches.of_run(config, ALONE), strict=False):
         loss = learner.loss(on_device(batch, config, torch.device("cpu")))
         learner.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         learner.clip_or_recover_()
         learner.optimizer.step()
         losses.append(loss.item())
@@ -46,7 +46,7 @@ def test_losses_of_the_long_lag_have_the_published_digits() -> None:
 
 
 def test_the_test_set_follows_the_training_set_and_validation_is_ours() -> None:
-    task = find_row("copy-danihelka-lrd-gru-authors").config.task
+    task = CopyTask(100, variable_length=True, start="authors")
     symbols, counts, _ = drawn(100, True, False)
     read = task.samples("test", 3).fetch(np.arange(2)).inputs.argmax(-1).T
     for row, expected, count in zip(read.tolist(), symbols[100_000:], counts[100_000:], strict=False):

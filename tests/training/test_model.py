@@ -179,7 +179,8 @@ def test_a_read_out_may_have_hidden_units_and_dropout() -> None:
     hidden, _ = net.rnn(x)
     dropped = net(x)[0]
     torch.testing.assert_close(dropped, dropped[:1, :1].expand_as(dropped))  # it sees nothing
-    first, last = net.readout, net.output[1]  # type: ignore[index]
+    first, last = net.readout, net.output.get_submodule("1")
+    assert isinstance(last, torch.nn.Linear)
     by_hand = torch.relu(hidden @ first.weight.T + first.bias) @ last.weight.T + last.bias
     torch.testing.assert_close(net.eval()(x)[0], by_hand)
 

@@ -54,12 +54,19 @@ _EPOCHS = 20
 def _low_rank_paper(net: _Net) -> PaperRow:
     """Table 2. GRUs: A.2 and the authors' code. LSTMs: A.3, which says less."""
     structure = "dense" if net.rank is None else "low-rank+diagonal"
-    dropout = {"recurrent_dropout": (0.1, 0.5), "readout_dropout": 0.5} if net.dropout else {}
     is_gru = net.cell == "gru"
     per_epoch = _SENTENCE_UPDATES if is_gru else _LSTM_UPDATES
     config = Config(
         PTBCharsTask(max_length=500) if is_gru else PTBCharsTask(streams=50),
-        ModelConfig(net.cell, net.hidden, structure, rank=net.rank, tied=net.tied, **dropout),
+        ModelConfig(
+            net.cell,
+            net.hidden,
+            structure,
+            rank=net.rank,
+            tied=net.tied,
+            recurrent_dropout=(0.1, 0.5) if net.dropout else 0.0,
+            readout_dropout=0.5 if net.dropout else 0.0,
+        ),
         OptimConfig(lr=1e-3 if is_gru else 2e-4, clip_norm=1.0),
         updates=_EPOCHS * per_epoch,
         batch_size=32 if is_gru else 50,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from slimrnn.training.config import Config
-from slimrnn.training.models.sequence_model import SequenceModel
+from slimrnn.training.models.sequence_model import SequenceModel, recurrent_layers
 from slimrnn.training.task import Indices
 
 TRAIN, TEST, BATCH, WIDTH, SYMBOLS = 100_000, 10_000, 20, 10, 8
@@ -81,15 +82,16 @@ def check_start(config: Config) -> None:
 def set_weights_(model: nn.Module) -> None:
     """Glorot-uniform matrices in the authors' order; their gates are candidate, update, reset, ours the reverse."""
     assert isinstance(model, SequenceModel)
-    random, layer = np.random.RandomState(WEIGHT_SEED), model.rnn.cores[0]
-    low_rank, diagonal = layer.maps[0].parts
+    random, layer = np.random.RandomState(WEIGHT_SEED), recurrent_layers(model)[0].cores[0]
+    sum_map: Any = layer.recurrent
+    low_rank, diagonal = sum_map.parts
 
     def draw(weights: torch.Tensor, bound: float | None = None) -> None:
         limit = math.sqrt(6 / sum(weights.shape)) if bound is None else bound
         weights.copy_(torch.from_numpy(random.uniform(-limit, limit, size=tuple(reversed(weights.shape))).T))
 
     for gates, bound in (
-        (layer.input.weight, None),
+        (layer.input.get_parameter("weight"), None),
         (low_rank.right, None),
         (diagonal.diagonal, 0.01),
         (low_rank.left, None),
