@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from slimrnn.papers import find_row
 from slimrnn.plotting import COLORS, GREY
 from slimrnn.training.curve import read_curve
+from slimrnn.training.record import Run
 
 RESULTS = Path(__file__).parents[2] / "results"
 NETS = ("KRU", "LSTM", "RNN", "fuRNN", "ueRNN", "LR-GRU")  # each has its color on all figures
@@ -30,6 +31,7 @@ def main(directory: Path = Path(__file__).parent) -> None:
         "memory": draw_memory,
         "word-copy": draw_word_copy,
         "mnist": draw_mnist,
+        "parameters": draw_parameters,
         "ptb": draw_ptb,
     }
     for name, draw in figures.items():
@@ -100,13 +102,21 @@ def draw_adding() -> Figure:
         axes.set_yscale("log")
         level(axes, find_row(f"adding-{length}-kru").config.task.baselines["always 1"], "always 1", 0.01)
         nets = {net: f"adding-{length}-{net.lower()}" for net in NETS}
-        lines(axes, {f"{net}, our recipe": f"{row}-ours" for net, row in nets.items()}, "half/loss", style="--")
+        ours = {net if not curve(row, "update")[0] else f"_{net}": f"{row}-ours" for net, row in nets.items()}
+        lines(axes, ours, "half/loss", style="--")  # a label that begins with _ is not in the legend
         lines(axes, nets, "half/loss")
+        axes.set_ylim(top=8)  # room for the legend
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
-        placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 2}
-        finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)", **placed)
+        placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 3}
+        finish(
+            axes,
+            f"Adding, T = {length}",
+            "one marker in each half; dashed: our recipe",
+            "squared error (test)",
+            **placed,
+        )
     return figure
 
 
@@ -157,6 +167,44 @@ def draw_mnist() -> Figure:
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
     for axes in (left, right):
         axes.set_ylim(0, 1)
+    return figure
+
+
+PUBLISHED = {  # permuted MNIST elsewhere: parameters and test accuracy
+    "UnICORNN": (35_000, 0.978),
+    "LEM": (68_000, 0.966),
+    "LMU": (102_000, 0.972),
+    "coRNN": (134_000, 0.973),
+}
+
+
+def draw_parameters() -> Figure:
+    """Test accuracy on permuted MNIST over trained parameters: complete runs by our recipe."""
+    figure, (axes,) = panels(1, 1, 4.6)
+    nets = {
+        "Legendre memory": "mnist-12k-legendre",
+        "UnICORNN, 3 layers": "mnist-12k-unicornn",
+        "LEM 50": "mnist-12k-lem",
+        "coRNN 74": "mnist-12k-cornn",
+        "KRU 512": "permuted-mnist-kru-8-epochs",
+        "LRD-GRU 64": "permuted-mnist-lrd-gru-64-24-quick",
+        "LRD-GRU 128": "permuted-mnist-lrd-gru-128-24-quick",
+        "GRU 128": "permuted-mnist-gru-128-quick",
+    }
+    ours = {label: Run(RESULTS / row) for label, row in nets.items() if (RESULTS / row / "run.json").exists()}
+    points = {
+        label: (run.record["parameters"]["trainable"], run.result.score("test", "accuracy"))
+        for label, run in ours.items()
+        if run.result is not None and run.result.ended == "finished"
+    }
+    for found, color, label in ((points, BLUE, "ours"), (PUBLISHED, GREY, "published elsewhere")):
+        axes.plot(*zip(*found.values(), strict=True), "o", color=color, label=label)
+        for name, place in found.items():
+            axes.annotate(name, place, (7, -3), textcoords="offset points", color=color, fontsize=9)
+    axes.set_xscale("log")
+    styled(axes, "Permuted MNIST", "by trained parameters", "trained parameters", "accuracy (test)")
+    axes.set_xlim(8_000, 250_000)
+    axes.legend(**{**LEGEND, "loc": "lower right"})
     return figure
 
 
