@@ -179,7 +179,7 @@ PUBLISHED = {  # permuted MNIST elsewhere: parameters and test accuracy
 
 
 def draw_parameters() -> Figure:
-    """Test accuracy on permuted MNIST over trained parameters: complete runs by our recipe."""
+    """Test accuracy on permuted MNIST over trained parameters: runs by our recipe."""
     figure, (axes,) = panels(1, 1, 4.6)
     nets = {
         "Legendre memory": "mnist-12k-legendre",
@@ -193,9 +193,12 @@ def draw_parameters() -> Figure:
     }
     ours = {label: Run(RESULTS / row) for label, row in nets.items() if (RESULTS / row / "run.json").exists()}
     points = {
-        label: (run.record["parameters"]["trainable"], run.result.score("test", "accuracy"))
+        f"{label}{'' if run.result.ended == 'finished' else ' (unfinished)'}": (
+            run.record["parameters"]["trainable"],
+            run.result.score("test", "accuracy"),
+        )
         for label, run in ours.items()
-        if run.result is not None and run.result.ended == "finished"
+        if run.result is not None
     }
     for found, color, label in ((points, BLUE, "ours"), (PUBLISHED, GREY, "published elsewhere")):
         axes.plot(*zip(*found.values(), strict=True), "o", color=color, label=label)
