@@ -12,6 +12,7 @@ from slimrnn._interrupts import take_over
 take_over()
 
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
+from slimrnn.exporting import export
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -109,6 +110,7 @@ __all__ = [
     "UnICORNN",
     "UniformGate",
     "UnitaryProduct",
+    "export",
     "hidden_size_for",
     "layer_of",
     "summary",

@@ -1,0 +1,7 @@
+"""Ways out of slimrnn: ONNX and torch programs, each with a proof that it computes the same."""
+
+from slimrnn.exporting.export import export
+from slimrnn.exporting.proof import Case, Proof
+from slimrnn.exporting.registry import EXPORTERS
+
+__all__ = ["EXPORTERS", "Case", "Proof", "export"]
