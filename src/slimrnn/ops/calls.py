@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, check, native_library, structures
-from slimrnn.ops.terms import Plan
+from slimrnn.ops.terms import Plan, kind_of
 
 ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
@@ -107,6 +107,6 @@ class FilledTerms:
         terms, first = [], 0
         for structure, count in plan.terms:
             at = ctypes.pointer(self.tensors[first]) if first else self.tensors
-            terms.append(TermStruct(structures()[structure], count, at))
+            terms.append(TermStruct(structures()[kind_of(structure)], count, at))
             first += count
         self.structs = (TermStruct * len(terms))(*terms)
