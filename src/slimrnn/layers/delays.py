@@ -39,7 +39,7 @@ def turned(x_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
     """Every sequence from its own end to its start; padding stays where it is."""
     if lengths_B is None:
         return x_TB.flip(0)
-    steps_T1 = torch.arange(len(x_TB), device=x_TB.device).unsqueeze(1)
+    steps_T1 = torch.arange(x_TB.shape[0], device=x_TB.device).unsqueeze(1)
     order = torch.where(steps_T1 < lengths_B, lengths_B - 1 - steps_T1, steps_T1)
     return x_TB[order, torch.arange(x_TB.shape[1], device=x_TB.device)]
 
@@ -56,7 +56,7 @@ def interleaved(scan: Scan, delay: int, x_TBI: Tensor, state: State, lengths_B: 
     if short or lengths_B is not None:
         ragged = ((whole_B - lane_D1 + delay - 1) // delay).flatten()
     lines = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0).flatten(0, 1) for part in state]
-    steps = len(x_TBI) // delay
+    steps = x_TBI.shape[0] // delay
     output, last = scan(x_TBI.reshape(steps, delay * batch, x_TBI.shape[-1]), tuple(lines), ragged)
     output = output.reshape(steps * delay, batch, output.shape[-1])[:time]
     newest_DB = (whole_B - 1 - lane_D1) % delay  # the lanes of the last D steps

@@ -201,7 +201,7 @@ class RecurrentStack(TokenInput):
 
     def _run(self, x_TBI: Tensor, states: list[State], lengths: Tensor | None) -> tuple[Tensor, list[State]]:
         if lengths is not None:  # whatever the padding holds, even NaN, stays outside
-            x_TBI = x_TBI.masked_fill(~valid_steps(len(x_TBI), lengths), 0)
+            x_TBI = x_TBI.masked_fill(~valid_steps(x_TBI.shape[0], lengths), 0)
         last: list[State] = []
         vectors_VI = None
         with _full_precision(x_TBI.device.type):

@@ -38,7 +38,7 @@ class Inputs(NamedTuple):
 
     @property
     def time(self) -> int:
-        return len(self.x if self.tokens is None else self.tokens)
+        return (self.x if self.tokens is None else self.tokens).shape[0]  # not len, which torch.export would fix
 
 
 SINGLE = 9  # tensors of Inputs before the weights

@@ -100,7 +100,7 @@ def _results(inputs: Inputs, keep: bool) -> Results:
 
 def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
     state = inputs.state
-    rows = (len(out), state.shape[1]) if inputs.tokens is None else (len(inputs.x),)
+    rows = (out.shape[0], state.shape[1]) if inputs.tokens is None else (inputs.x.shape[0],)
     d_wx = out.new_empty((*rows, inputs.plan.cell.gates, state.shape[-1]) if want_wx else 0)
     optional = [out.new_empty(0 if t is None else t.shape) for t in (inputs.u, inputs.bias, inputs.own)]
     return [d_wx, *optional, state.new_empty(state.shape), *(w.new_empty(w.shape) for w in inputs.weights)]

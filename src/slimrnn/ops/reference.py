@@ -27,7 +27,7 @@ def scan(
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
     valid = None
     if lengths_B is not None:
-        valid_TB1 = valid_steps(len(wx_TBGH), lengths_B)
+        valid_TB1 = valid_steps(wx_TBGH.shape[0], lengths_B)
         wx_TBGH = torch.where(valid_TB1.unsqueeze(-1), wx_TBGH, _ordinary(wx_TBGH, lengths_B))
         valid = valid_TB1.unbind(0)
     inputs = wx_TBGH.unbind(0)
