@@ -19,6 +19,7 @@ from slimrnn.errors import ExportError
 from slimrnn.layers.drawn import NOTHING, Drawn
 from slimrnn.layers.input_product import input_matrix, look_up
 from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.traced import found_steps, usable
 from slimrnn.ops import native, reference
 from slimrnn.ops.calls import Inputs
@@ -32,12 +33,15 @@ from slimrnn.tracing.trace import own_rows
 @torch.no_grad()
 def freeze(model: nn.Module, merge: bool | None = None, step: bool = False) -> nn.Module:
     """A copy in eval() whose recurrent layers have constant weights, for torch.onnx.export with `onnx_table()`.
+    Complex states are pairs of real numbers there: (layers, B, H, 2).
 
     merge -- write recurrent matrices out: True, False, or by default where that takes no more memory;
     step -- only steps will be exported, which plain torch can take, too."""
     found = copy.deepcopy(model).eval()
     for name, module in found.named_modules():
-        if isinstance(module, RecurrentLayer):
+        if isinstance(module, RecurrentStack):
+            module.as_pairs = module.cell.complex
+        elif isinstance(module, RecurrentLayer):
             steps = found_steps(module)
             traced = usable(steps)
             if traced is not None:
@@ -53,7 +57,8 @@ def freeze(model: nn.Module, merge: bool | None = None, step: bool = False) -> n
 
 
 class FrozenLayer(RecurrentLayer):
-    """A RecurrentLayer that was frozen. Every tensor is real: a complex number is a pair."""
+    """A RecurrentLayer that was frozen. Every tensor is real: a complex number is a pair, (..., 2) in states, side by
+    side elsewhere."""
 
     plan: Plan
     frozen_u: Tensor | None
@@ -63,9 +68,11 @@ class FrozenLayer(RecurrentLayer):
     def initial_state(self, batch: int) -> State:
         if not self.cell.complex:
             return super().initial_state(batch)
-        pairs_WS = self.frozen_start
-        assert pairs_WS is not None
-        return tuple(torch.view_as_complex(row.repeat(self.line, 1).expand(batch, -1, 2)) for row in pairs_WS)
+        assert self.frozen_start is not None
+        return tuple(pairs.expand(batch, -1, 2) for pairs in self.frozen_start)
+
+    def shown(self, state: State) -> Tensor:
+        return torch.cat(state[0].unbind(-1), -1) if self.cell.complex else super().shown(state)
 
     def renew_cells(self) -> None:
         """Nothing changes any more."""
@@ -111,15 +118,16 @@ class FrozenLayer(RecurrentLayer):
             first = self.input_product(x_TBI, drawn.table) if x_TBI is not None else wx_TBGH
             assert first is not None
             given = self._in_turns(first, reverse)
-        start = torch.stack([pairs_flat(part) for part in state])
+        pairs = self.cell.complex
+        start = torch.stack([part.flatten(-2) if pairs else part for part in state])
         lengths_B = None if lengths_B is None else lengths_B * phases
         inputs = Inputs(
             given, u, bias, start, self.frozen_own, None, lengths_B, None, tokens, self._weights(), self.plan, reverse
         )
-        output, last = native.scan(inputs)
+        output, last = native.run(inputs)
         if phases > 1:
             output = output[0::phases] if reverse else output[phases - 1 :: phases]
-        return output, last
+        return output, (last.unflatten(-1, (-1, 2)) if pairs else last).unbind(0)
 
     def _in_turns(self, first: Tensor, reverse: bool) -> Tensor:
         """The input products, and in the other phases the biases."""
@@ -140,8 +148,10 @@ class FrozenLayer(RecurrentLayer):
 
 def _freeze(layer: RecurrentLayer, steps: Sequence[Traced], merge: bool | None, name: str) -> None:
     transitions = layer.transitions
-    if layer.skip is not None and layer.cell.complex:
-        raise ExportError(f"expected no skip in a layer with a complex state, got skip={layer.skip} in {name or 'it'}")
+    if layer.line > 1 and layer.cell.complex:
+        raise ExportError(
+            f"expected a complex state without delays and skip to export, got one with in {name or 'the layer'}"
+        )
     further = {} if layer.leak is None else {LEAK: layer.leak()}
     owns = [own_rows(t.cell, step.trace, further) for t, step in zip(transitions, steps, strict=True)]
     maps = _terms([t.recurrent for t in transitions], merge)

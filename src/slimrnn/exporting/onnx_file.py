@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from slimrnn.errors import ExportError
+from slimrnn.exporting.examples import Example
 from slimrnn.exporting.exporter import Exporter, Request, Run
 from slimrnn.exporting.frozen import freeze
-from slimrnn.exporting.programs import captured
+from slimrnn.exporting.programs import captured, reason_of
 from slimrnn.exporting.stepping import Stepping
 from slimrnn.layers import RecurrentStack
 
@@ -41,7 +42,7 @@ def write(request: Request, path: Path) -> None:
     from slimrnn.exporting.onnx.table import onnx_table
 
     model = freeze(request.model, request.options.merge, request.step)
-    exported = captured(model, request.example)
+    exported = captured(model, request.example.as_pairs())
     with _quiet():
         try:
             made: Any = torch.onnx.export(
@@ -54,10 +55,37 @@ def write(request: Request, path: Path) -> None:
                 verbose=False,
             )
         except Exception as error:
-            raise ours_or(error, "torch.onnx") from error
+            raise reason_of(error, "torch.onnx") from error
         onnxscript.optimizer.optimize(made.model, input_size_limit=MOST_FOLDED, output_size_limit=MOST_FOLDED)
+    _tidy(made.model, request.example)
     _write(made, path)
     onnx.checker.check_model(str(path), full_check=True)
+
+
+def _tidy(model: Any, example: Example) -> None:
+    """Free sizes are called length and batch, and nothing tells of the sources and folders that the model came from."""
+    import onnx_ir as ir
+
+    named = {}
+    for value, leaf in zip(model.graph.inputs, example.leaves, strict=True):
+        for axis, name in example.axes(leaf).items():
+            if isinstance(value.shape[axis], ir.SymbolicDim):
+                named[value.shape[axis].value] = name
+
+    def rename(value: Any) -> None:
+        value.metadata_props.clear()
+        for axis, size in enumerate(value.shape or ()):
+            if isinstance(size, ir.SymbolicDim) and size.value in named:
+                value.shape[axis] = ir.SymbolicDim(named[size.value])
+
+    model.metadata_props.clear()
+    for value in (*model.graph.inputs, *model.graph.outputs, *model.graph.initializers.values()):
+        rename(value)
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        node.metadata_props.clear()
+        node.doc_string = None
+        for value in node.outputs:
+            rename(value)
 
 
 def _write(made: Any, path: Path) -> None:
@@ -67,29 +95,20 @@ def _write(made: Any, path: Path) -> None:
     made.save(str(path), external_data=False)
 
 
-def ours_or(error: BaseException, tool: str) -> ExportError:
-    """The ExportError that an error comes from, or one that says what a tool said."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ExportError):
-            return cause
-        error, cause = cause, cause.__cause__ or cause.__context__
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return ExportError(f"{tool} cannot export this model: {lines[0] if lines else type(error).__name__}")
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """torch.onnx logs what it did, and warns of things that are not ours."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _output_names(request: Request) -> list[str] | None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slimrnn.cells.base import State
+from slimrnn.ops.reference import check_length_is_fixed
 
 Scan = Callable[[Tensor, State, Tensor | None], tuple[Tensor, State]]  # inputs, states, lengths -> outputs, states
 
@@ -47,18 +48,22 @@ def turned(x_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
 def interleaved(scan: Scan, delay: int, x_TBI: Tensor, state: State, lengths_B: Tensor | None) -> tuple[Tensor, State]:
     """h_t = cell(x_t, h_{t−D}): lane j has the steps j, j + D, j + 2D, ..., and the lanes are one batch."""
     time, batch = x_TBI.shape[:2]
-    short = -time % delay
-    if short:
+    any_length = torch.compiler.is_exporting()  # where nothing may depend on it, and steps must be more than one
+    steps = time // delay + 2 if any_length else (time + delay - 1) // delay
+    short = steps * delay - time
+    if any_length:
+        x_TBI = x_TBI.index_select(0, torch.arange(steps * delay, device=x_TBI.device).clamp_max(time - 1))
+    elif short:
         x_TBI = functional.pad(x_TBI, (0, 0, 0, 0, 0, short))
     whole_B = torch.full((batch,), time, device=x_TBI.device) if lengths_B is None else lengths_B
     lane_D1 = torch.arange(delay, device=x_TBI.device).unsqueeze(1)
     ragged = None
-    if short or lengths_B is not None:
+    if any_length or short or lengths_B is not None:
         ragged = ((whole_B - lane_D1 + delay - 1) // delay).flatten()
     lines = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0).flatten(0, 1) for part in state]
-    steps = x_TBI.shape[0] // delay
     output, last = scan(x_TBI.reshape(steps, delay * batch, x_TBI.shape[-1]), tuple(lines), ragged)
-    output = output.reshape(steps * delay, batch, output.shape[-1])[:time]
+    output = output.reshape(steps * delay, batch, output.shape[-1])
+    output = output.index_select(0, torch.arange(time, device=x_TBI.device)) if any_length else output[:time]
     newest_DB = (whole_B - 1 - lane_D1) % delay  # the lanes of the last D steps
     sequence_B = torch.arange(batch, device=x_TBI.device)
     ends = (part.unflatten(0, (delay, batch))[newest_DB, sequence_B] for part in last)
@@ -76,6 +81,7 @@ def with_skips(
 
     `scan` runs the steps of a piece, given their input products, the states (steps, B, H) that their long connections
     see, the state before the piece, and lengths."""
+    check_length_is_fixed(wx_TBGH.shape[0])
     before = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0) for part in state]  # (D, B, H), oldest first
     seen, now = [before[0]], tuple(part[-1] for part in before)
     time = len(wx_TBGH)

@@ -16,7 +16,7 @@ from slimrnn.cells import ElmanCell
 from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.inputs import check_input, check_lengths, check_state, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
-from slimrnn.ops.reference import valid_steps
+from slimrnn.ops.reference import check_length_is_fixed, valid_steps
 from slimrnn.structures import LowRank, Structure
 from slimrnn.structures.base import ALL, StructuredMap
 from slimrnn.structures.low_rank import LowRankMap
@@ -167,6 +167,7 @@ class OutputRecurrent(OnBackend):
         return outputs, (last, ends)
 
     def _one_by_one(self, x_TBI: Tensor, h: Tensor, o: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, OutputState]:
+        check_length_is_fixed(x_TBI.shape[0])
         outputs, state = [], (h, o)
         valid = None if lengths_B is None else valid_steps(len(x_TBI), lengths_B).unbind(0)
         for t, x in enumerate(x_TBI.unbind(0)):

@@ -58,6 +58,7 @@ class RecurrentStack(TokenInput):
     zoneout: float | tuple[float, ...]
     weight_drop: float
     max_row_norm: float | None
+    as_pairs: bool = False  # a complex state as pairs of real numbers, (L·D, B, H, 2): for runtimes without complex ones
 
     def __init__(
         self,
@@ -283,8 +284,9 @@ class RecurrentStack(TokenInput):
         count = len(self.layers)
         if hx is None:
             return [self._at(k).initial_state(batch) for k in range(count)]
-        shape = (count, batch, self.state_size) if batched else (count, self.state_size)
-        parts = check_state(hx, self.cell.states, shape, field_dtype(self._dtype, self.cell.complex))
+        shape = (count, *([batch] if batched else []), self.state_size, *([2] if self.as_pairs else []))
+        dtype = field_dtype(self._dtype, self.cell.complex and not self.as_pairs)
+        parts = check_state(hx, self.cell.states, shape, dtype)
         if not batched:
             parts = tuple(part.unsqueeze(1) for part in parts)
         return [tuple(part[k] for part in parts) for k in range(count)]

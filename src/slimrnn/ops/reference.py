@@ -10,6 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from slimrnn.errors import ExportError
+
 State = tuple[Tensor, ...]  # (B, H) each; the first one is the layer's output
 Step = Callable[[Tensor, State], State]  # (U x_t + b, state before) -> state
 
@@ -25,6 +27,7 @@ def scan(
 
     Beyond a sequence's length its state stays as it is and its output is zero. Reversed, the loop runs from the last
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
+    check_length_is_fixed(wx_TBGH.shape[0])
     valid = None
     if lengths_B is not None:
         valid_TB1 = valid_steps(wx_TBGH.shape[0], lengths_B)
@@ -41,6 +44,16 @@ def scan(
             outputs[t] = new[0]
         state = new
     return torch.stack(outputs), state
+
+
+def check_length_is_fixed(time: int) -> None:
+    """ExportError where a loop over time would be exported for one length, though others are asked for."""
+    if torch.compiler.is_exporting() and isinstance(time, torch.SymInt):
+        raise ExportError(
+            "expected a layer that runs in the native core to export it for any length, got one whose loop over time in "
+            "plain torch would fix it: use backend='auto', float32 or float64, a cell that can be traced and no skip, or "
+            "export single steps"
+        )
 
 
 def _ordinary(wx_TBGH: Tensor, lengths_B: Tensor) -> Tensor:
