@@ -52,18 +52,23 @@ def interleaved(scan: Scan, delay: int, x_TBI: Tensor, state: State, lengths_B: 
     steps = time // delay + 2 if any_length else (time + delay - 1) // delay
     short = steps * delay - time
     if any_length:
-        x_TBI = x_TBI.index_select(0, torch.arange(steps * delay, device=x_TBI.device).clamp_max(time - 1))
-    elif short:
-        x_TBI = functional.pad(x_TBI, (0, 0, 0, 0, 0, short))
+        starts_S1 = delay * torch.arange(steps, device=x_TBI.device).unsqueeze(1)
+        lanes = x_TBI[(starts_S1 + torch.arange(delay, device=x_TBI.device)).clamp_max(time - 1)].flatten(1, 2)
+    else:
+        padded = functional.pad(x_TBI, (0, 0, 0, 0, 0, short)) if short else x_TBI
+        lanes = padded.reshape(steps, delay * batch, x_TBI.shape[-1])
     whole_B = torch.full((batch,), time, device=x_TBI.device) if lengths_B is None else lengths_B
     lane_D1 = torch.arange(delay, device=x_TBI.device).unsqueeze(1)
     ragged = None
     if any_length or short or lengths_B is not None:
         ragged = ((whole_B - lane_D1 + delay - 1) // delay).flatten()
     lines = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0).flatten(0, 1) for part in state]
-    output, last = scan(x_TBI.reshape(steps, delay * batch, x_TBI.shape[-1]), tuple(lines), ragged)
-    output = output.reshape(steps * delay, batch, output.shape[-1])
-    output = output.index_select(0, torch.arange(time, device=x_TBI.device)) if any_length else output[:time]
+    output, last = scan(lanes, tuple(lines), ragged)
+    if any_length:
+        steps_T = torch.arange(time, device=x_TBI.device)
+        output = output.unflatten(1, (delay, batch))[steps_T // delay, steps_T % delay]
+    else:
+        output = output.reshape(steps * delay, batch, output.shape[-1])[:time]
     newest_DB = (whole_B - 1 - lane_D1) % delay  # the lanes of the last D steps
     sequence_B = torch.arange(batch, device=x_TBI.device)
     ends = (part.unflatten(0, (delay, batch))[newest_DB, sequence_B] for part in last)
