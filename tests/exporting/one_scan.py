@@ -13,7 +13,6 @@ from torch import Tensor
 from slimrnn.exporting.onnx.nodes import Nodes
 from slimrnn.exporting.onnx.scan import Operands
 from slimrnn.exporting.onnx.table import emit
-from slimrnn.layers import RecurrentStack
 from slimrnn.ops.calls import Inputs
 
 OPSET = 18

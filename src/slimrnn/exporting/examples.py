@@ -165,8 +165,8 @@ def _sizes(model: nn.Module, values: dict[str, Any]) -> Sizes:
         for hook in hooks:
             hook.remove()
     raise ExportError(
-        "expected a model whose forward calls a recurrent layer of slimrnn, got none: fixed=True exports for the sizes of "
-        "the example"
+        "expected a model whose forward calls a recurrent layer of slimrnn, got none: fixed=True exports for the sizes "
+        "of the example"
     )
 
 

@@ -109,25 +109,36 @@ class FrozenLayer(RecurrentLayer):
         reverse: bool = False,
         first_step: int = 0,
     ) -> tuple[Tensor, State]:
-        phases, u, bias, tokens = self.plan.phases, None, None, None
-        if x_TBI is not None and drawn.table is not None and phases == 1:
-            given, tokens = drawn.table, x_TBI.squeeze(-1)
-        elif x_TBI is not None and self.frozen_u is not None and drawn.table is None and phases == 1:
-            given, u, bias = x_TBI, self.frozen_u, self._bias(0)
-        else:
-            first = self.input_product(x_TBI, drawn.table) if x_TBI is not None else wx_TBGH
-            assert first is not None
-            given = self._in_turns(first, reverse)
-        pairs = self.cell.complex
-        start = torch.stack([part.flatten(-2) if pairs else part for part in state])
-        lengths_B = None if lengths_B is None else lengths_B * phases
-        inputs = Inputs(
-            given, u, bias, start, self.frozen_own, None, lengths_B, None, tokens, self._weights(), self.plan, reverse
-        )
+        inputs = self.operands(x_TBI, wx_TBGH, state, drawn.table, lengths_B, reverse)
         output, last = native.run(inputs)
+        phases = self.plan.phases
         if phases > 1:
             output = output[0::phases] if reverse else output[phases - 1 :: phases]
-        return output, (last.unflatten(-1, (-1, 2)) if pairs else last).unbind(0)
+        return output, (last.unflatten(-1, (-1, 2)) if self.cell.complex else last).unbind(0)
+
+    def operands(
+        self,
+        x_TBI: Tensor | None,
+        wx_TBGH: Tensor | None,
+        state: State,
+        table_VGW: Tensor | None = None,
+        lengths_B: Tensor | None = None,
+        reverse: bool = False,
+    ) -> Inputs:
+        """Of the operator."""
+        phases, u, bias, tokens = self.plan.phases, None, None, None
+        if x_TBI is not None and table_VGW is not None and phases == 1:
+            given, tokens = table_VGW, x_TBI.squeeze(-1)
+        elif x_TBI is not None and self.frozen_u is not None and table_VGW is None and phases == 1:
+            given, u, bias = x_TBI, self.frozen_u, self._bias(0)
+        else:
+            first = self.input_product(x_TBI, table_VGW) if x_TBI is not None else wx_TBGH
+            assert first is not None
+            given = self._in_turns(first, reverse)
+        start = torch.stack([part.flatten(-2) if self.cell.complex else part for part in state])
+        lengths_B = None if lengths_B is None else lengths_B * phases
+        weights, own = self._weights(), self.frozen_own
+        return Inputs(given, u, bias, start, own, None, lengths_B, None, tokens, weights, self.plan, reverse)
 
     def _in_turns(self, first: Tensor, reverse: bool) -> Tensor:
         """The input products, and in the other phases the biases."""

@@ -29,7 +29,7 @@ def reason_of(error: BaseException, tool: str) -> ExportError:
         fixes = [line for line in lines if "specialized" in line]
         name = fixes[0].split(" as ")[0].removeprefix("- You marked ") if fixes else "a size"
         return ExportError(
-            f"expected a model that takes any {name}, got one whose code fixes it ({' '.join(lines[1:2])}): change that, "
-            "export single steps (step=True), or keep all sizes (fixed=True)"
+            f"expected a model that takes any {name}, got one whose code fixes it ({' '.join(lines[1:2])}): change "
+            "that, export single steps (step=True), or keep all sizes (fixed=True)"
         )
     return ExportError(f"{tool} cannot export this model: {lines[0]}")

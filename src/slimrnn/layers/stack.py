@@ -58,7 +58,9 @@ class RecurrentStack(TokenInput):
     zoneout: float | tuple[float, ...]
     weight_drop: float
     max_row_norm: float | None
-    as_pairs: bool = False  # a complex state as pairs of real numbers, (L·D, B, H, 2): for runtimes without complex ones
+    as_pairs: bool = (
+        False  # a complex state as pairs of real numbers, (L·D, B, H, 2): for runtimes without complex ones
+    )
 
     def __init__(
         self,

@@ -128,7 +128,9 @@ def _described(terms: list[Term]) -> list[int]:
 
 def _written(factors: list[list[Term]]) -> str:
     """For exporters, which do not see the numbers in `chain`: name and number of tensors of every term, by factor."""
-    return json.dumps([[(term.structure, len(term.tensors)) for term in some] for some in factors], separators=(",", ":"))
+    return json.dumps(
+        [[(term.structure, len(term.tensors)) for term in some] for some in factors], separators=(",", ":")
+    )
 
 
 def structure_code(name: str) -> int:

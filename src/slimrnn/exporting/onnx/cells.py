@@ -95,8 +95,12 @@ def _inputs(nodes: Nodes, given: Operands) -> tuple[ir.Value, ir.Value, ir.Value
     if given.tokens is None:
         assert given.u is not None
         return given.x, given.u, given.bias
-    values = nodes("Concat", nodes("Unsqueeze", nodes.number(0.0), nodes.ints(0)),
-                   nodes("Unsqueeze", nodes.number(1.0), nodes.ints(0)), axis=0)
+    values = nodes(
+        "Concat",
+        nodes("Unsqueeze", nodes.number(0.0), nodes.ints(0)),
+        nodes("Unsqueeze", nodes.number(1.0), nodes.ints(0)),
+        axis=0,
+    )
     one_hot = nodes("OneHot", given.tokens, nodes.int(sizes_of(given.x)[0]), values)
     return one_hot, nodes("Transpose", given.x, perm=[1, 2, 0]), None
 

@@ -52,8 +52,7 @@ class Operands:
         found = step_of_program(self.plan.cell.text)
         if found is None:
             raise ExportError(
-                "expected a layer that this process has run or exported, got a program of another one: export the model "
-                "itself"
+                "expected a layer of this process, got a program that another one exported: export the model itself"
             )
         return found
 

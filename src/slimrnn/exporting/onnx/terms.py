@@ -1,7 +1,8 @@
 """The terms of a recurrent map as ONNX: x (B, n) to the products of some gates side by side, (B, k n).
 
-Each takes its tensors as the native core does (csrc/structures), and makes once, outside of the loop, what it multiplies
-with there. Sparse, circulant and FFT-made matrices are written out when a session starts; the file has their numbers.
+Each takes its tensors as the native core does (csrc/structures), and makes once, outside of the loop, what it
+multiplies with there. Sparse, circulant and UnitaryProduct matrices are written out when a session starts: the file has
+their few numbers only.
 
 Shape suffixes: G gates, k of these that are asked for, n units, b blocks, r rank.
 """

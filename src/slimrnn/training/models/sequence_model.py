@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from slimrnn import (
     BlockDiagonal,
@@ -60,6 +61,15 @@ class SequenceModel(nn.Module):
         """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
         return self.readout(hidden_TBH, lengths), state
+
+    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+        """One step, (B, I) to (B, O), and the state after it."""
+        hidden_BH, state = self.rnn.step(x_t, state)
+        return functional.linear(hidden_BH, self.readout.weight, self.readout.bias), state
+
+    def initial_state(self, batch: int | None = None) -> States:
+        """The state before the first step."""
+        return self.rnn.initial_state(batch)
 
 
 def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) -> RecurrentStack | ContextSwitching:
