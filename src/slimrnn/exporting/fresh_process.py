@@ -10,6 +10,7 @@ import io
 import struct
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -79,6 +80,7 @@ def load(kind: str, path: str) -> Callable[..., Any]:
 
 def main(kind: str, path: str, threads: str) -> None:
     """Answer until nobody asks."""
+    warnings.simplefilter("ignore")  # of torch's own formats
     torch.set_num_threads(int(threads))
     to, back = sys.stdin.buffer, sys.stdout.buffer
     try:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.structures.base import Prepared
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def draw(layer: RecurrentLayer, x: Tensor) -> Drawn:
     if not layer.training:
         return NOTHING
     x_mask = h_mask = seed = maps = None
+    if layer.recurrent_dropout or layer.zoneout is not None or layer.weight_drop:
+        check_no_noise()
     if layer.recurrent_dropout:
         width = x.shape[-1]
         mask = functional.dropout(x.new_ones(x.shape[-2], width + layer.cell.hidden_size), layer.recurrent_dropout)

@@ -19,6 +19,7 @@ from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
+from slimrnn.ops.onnx_exports import check_translatable
 from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures.base import Prepared
@@ -58,6 +59,7 @@ def native_scan(
     first_step: int,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
+    check_translatable(program.plan.complex)
     phases, u, bias, products, tokens = program.plan.phases, None, None, None, None
     if x_TBI is not None and drawn.table is not None:
         numbers, x_TBI = x_TBI.squeeze(-1), None

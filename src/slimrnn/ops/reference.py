@@ -48,11 +48,12 @@ def scan(
 
 def check_length_is_fixed(time: int) -> None:
     """ExportError where a loop over time would be exported for one length, though others are asked for."""
-    if torch.compiler.is_exporting() and isinstance(time, torch.SymInt):
+    # A strict export does not tell whether the length is free; torch.onnx tries one after the other kind was refused.
+    if torch.compiler.is_exporting() and (isinstance(time, torch.SymInt) or torch.compiler.is_dynamo_compiling()):
         raise ExportError(
-            "expected a layer that runs in the native core to export it for any length, got one whose loop over time in "
-            "plain torch would fix it: use backend='auto', float32 or float64, a cell that can be traced and no skip, or "
-            "export single steps"
+            "expected a layer that runs in the native core to export it for any length, got one whose loop over time "
+            "in plain torch would fix it: use backend='auto', float32 or float64, a cell that can be traced and no "
+            "skip, or export single steps"
         )
 
 

@@ -13,11 +13,13 @@ from slimrnn.errors import ExportError
 from slimrnn.exporting.onnx.cells import emit_operator, find_operator
 from slimrnn.exporting.onnx.nodes import Nodes
 from slimrnn.exporting.onnx.scan import Operands, emit_scan
+from slimrnn.ops.onnx_exports import Table
 from slimrnn.ops.terms import Plan
 
 
 def onnx_table() -> dict[Callable[..., Any], Callable[..., Any]]:
     """`torch.onnx.export(..., dynamo=True, custom_translation_table=onnx_table())` translates our layers."""
+    Table.was_made = True
     return {torch.ops.slimrnn.scan.default: translate}
 
 
