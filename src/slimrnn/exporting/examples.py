@@ -127,7 +127,8 @@ def _by_name(model: nn.Module, example: Any) -> dict[str, Any]:
             if name not in known:
                 raise TypeError(f"expected arguments of forward ({', '.join(known)}), got {name!r}")
         return {name: example[name] for name in known if name in example}
-    given = example if isinstance(example, tuple) else (example,)
+    one = not isinstance(example, tuple) or isinstance(example, PackedSequence)  # which is a tuple
+    given = (example,) if one else example
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(given) > len(places):
         raise TypeError(

@@ -29,8 +29,8 @@ def check_translatable(complex: bool) -> None:
         return
     if not Table.was_made:
         raise ExportError(
-            "expected custom_translation_table=slimrnn.exporting.onnx_table() for torch.onnx.export of a slimrnn layer, "
-            "got none: pass it, or use slimrnn.export"
+            "expected custom_translation_table=slimrnn.exporting.onnx_table() for torch.onnx.export of a slimrnn "
+            "layer, got none: pass it, or use slimrnn.export"
         )
     if complex:
         raise ExportError(
