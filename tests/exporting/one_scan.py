@@ -16,7 +16,11 @@ from slimrnn.exporting.onnx.table import emit
 from slimrnn.ops.calls import Inputs
 
 OPSET = 18
-SYMBOLS = {"x": {0: "T", 1: "B"}, "tokens": {0: "T", 1: "B"}, "state": {1: "B"}, "lengths": {0: "B"}}
+SYMBOLS = {
+    **{name: {0: "T", 1: "B"} for name in ("x", "tokens", "resets")},
+    **{name: {1: "B"} for name in ("state", "reset_state")},
+    "lengths": {0: "B"},
+}
 
 
 class OneScan:
@@ -24,7 +28,8 @@ class OneScan:
 
     def __init__(self, inputs: Inputs, single: bool = False) -> None:
         fixed = {"u": inputs.u, "bias": inputs.bias, "own": inputs.own}
-        varying: dict[str, Tensor | None] = {"state": inputs.state, "lengths": inputs.lengths, "tokens": inputs.tokens}
+        names = ("state", "lengths", "tokens", "resets", "reset_state")
+        varying: dict[str, Tensor | None] = {name: getattr(inputs, name) for name in names}
         (fixed if inputs.tokens is not None else varying)["x"] = inputs.x
         self.names = [name for name, tensor in varying.items() if tensor is not None]
         given: dict[str, Any] = {
@@ -57,7 +62,7 @@ class OneScan:
 def _input(name: str, tensor: Tensor, single: bool) -> ir.Value:
     symbols: dict[int, Any] = dict(SYMBOLS[name])
     if single:
-        symbols.pop(0, None) if name in ("x", "tokens") else None
+        symbols.pop(0, None) if name in ("x", "tokens", "resets") else None
     shape = ir.Shape([symbols.get(axis, size) for axis, size in enumerate(tensor.shape)])
     return ir.Value(name=name, shape=shape, type=ir.TensorType(ir.tensor(tensor.numpy()).dtype))
 

@@ -16,6 +16,7 @@ from slimrnn._fields import pairs_flat
 from slimrnn.exporting.frozen import FrozenLayer, freeze
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.input_product import look_up
+from slimrnn.ops.reference import Resets
 
 SIZE = 12
 LENGTHS = torch.tensor([4, 1, 5])
@@ -37,6 +38,10 @@ def built(cell: str, structure: str, **options: Any) -> RecurrentStack:
     ).eval()
 
 
+def as_pairs(state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return tuple(torch.view_as_real(part) if part.is_complex() else part for part in state)
+
+
 def compare(
     stack: RecurrentStack,
     tolerance: float,
@@ -44,6 +49,7 @@ def compare(
     reverse: bool = False,
     shapes: Sequence[tuple[int, int]] = ((5, 3), (1, 3)),
     merge: bool | None = None,
+    resets: bool = False,
 ) -> list[str]:
     """One ONNX model for all shapes; the names of its operators."""
     ours, frozen = stack.layer(0), freeze(stack, merge).layer(0)  # type: ignore[operator]
@@ -54,10 +60,13 @@ def compare(
         x = torch.randn(time, batch, 3, dtype=dtype)
         state = tuple(0.5 * torch.randn_like(part) for part in ours.initial_state(batch))
         ends = None if lengths is None else lengths.clamp_max(time)
+        anew = pairs_anew = None
+        if resets:
+            anew = Resets(torch.rand(time, batch) < 0.4, tuple(0.5 * torch.randn_like(part) for part in state))
+            pairs_anew = anew._replace(state=as_pairs(anew.state))
         with torch.no_grad():
-            wanted, last = ours(x, state, ends, reverse)
-            pairs = tuple(torch.view_as_real(part) if part.is_complex() else part for part in state)
-            inputs = frozen.operands(x, None, pairs, None, ends, reverse)
+            wanted, last = ours(x, state, ends, reverse, resets=anew)
+            inputs = frozen.operands(x, None, as_pairs(state), None, ends, reverse, pairs_anew)
         model = model or OneScan(inputs)
         found, found_last = model(inputs)
         phases = frozen.plan.phases
@@ -74,6 +83,12 @@ def test_scan_equals_the_reference(cell: str, structure: str) -> None:
     """Ragged and backwards; in double precision nothing hides."""
     ops = compare(built(cell, structure), 1e-12, LENGTHS, reverse=True)
     assert "Scan" in ops
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru-leaky-deep", "modrelu-leaky-deep"])
+def test_sequences_begin_anew(cell: str) -> None:
+    compare(built(cell, "dense"), 1e-12, reverse=True, resets=True)
+    assert "Scan" in compare(built(cell, "dense", dtype=torch.float32), 1e-5, resets=True)
 
 
 @pytest.mark.parametrize("cell", CELLS)

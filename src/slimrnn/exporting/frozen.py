@@ -18,6 +18,7 @@ from slimrnn.cells.base import State
 from slimrnn.errors import ExportError
 from slimrnn.layers.drawn import NOTHING, Drawn
 from slimrnn.layers.input_product import input_matrix, look_up
+from slimrnn.layers.native_scan import of_first_phase
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.traced import found_steps, usable
@@ -108,8 +109,9 @@ class FrozenLayer(RecurrentLayer):
         lengths_B: Tensor | None = None,
         reverse: bool = False,
         first_step: int = 0,
+        resets: reference.Resets | None = None,
     ) -> tuple[Tensor, State]:
-        inputs = self.operands(x_TBI, wx_TBGH, state, drawn.table, lengths_B, reverse)
+        inputs = self.operands(x_TBI, wx_TBGH, state, drawn.table, lengths_B, reverse, resets)
         output, last = native.run(inputs)
         phases = self.plan.phases
         if phases > 1:
@@ -124,6 +126,7 @@ class FrozenLayer(RecurrentLayer):
         table_VGW: Tensor | None = None,
         lengths_B: Tensor | None = None,
         reverse: bool = False,
+        resets: reference.Resets | None = None,
     ) -> Inputs:
         """Of the operator."""
         phases, u, bias, tokens = self.plan.phases, None, None, None
@@ -135,10 +138,17 @@ class FrozenLayer(RecurrentLayer):
             first = self.input_product(x_TBI, table_VGW) if x_TBI is not None else wx_TBGH
             assert first is not None
             given = self._in_turns(first, reverse)
-        start = torch.stack([part.flatten(-2) if self.cell.complex else part for part in state])
+        if resets is not None and phases > 1:
+            resets = of_first_phase(resets, phases, reverse)
+        at, anew = (None, None) if resets is None else (resets.at_TB, self._flat(resets.state))
+        start = self._flat(state)
         lengths_B = None if lengths_B is None else lengths_B * phases
         weights, own = self._weights(), self.frozen_own
-        return Inputs(given, u, bias, start, own, None, lengths_B, None, tokens, weights, self.plan, reverse)
+        return Inputs(given, u, bias, start, own, None, lengths_B, None, tokens, at, anew, weights, self.plan, reverse)
+
+    def _flat(self, state: State) -> Tensor:
+        """(S, B, W)"""
+        return torch.stack([part.flatten(-2) if self.cell.complex else part for part in state])
 
     def _in_turns(self, first: Tensor, reverse: bool) -> Tensor:
         """The input products, and in the other phases the biases."""

@@ -53,8 +53,10 @@ def _known() -> dict[str, Known]:
 def find_operator(given: Operands, traced: Trace) -> Known | None:
     """The operator that computes the same, or None."""
     known = None if given.plan.complex else _known().get(as_text(traced.after))
-    if known is None or given.plan.phases > 1 or given.is_single_step or given.state.dtype != ir.DataType.FLOAT:
-        return None  # onnxruntime has these operators in single precision only
+    if known is None or given.plan.phases > 1 or given.is_single_step or given.resets is not None:
+        return None
+    if given.state.dtype != ir.DataType.FLOAT:  # onnxruntime has these operators in single precision only
+        return None
     if [name for name, _ in given.plan.terms] != ["block_diagonal"] or len(sizes_of(given.weights[0])) != 3:
         return None
     if given.tokens is not None:

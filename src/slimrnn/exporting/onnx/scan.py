@@ -6,8 +6,9 @@ phases. Of a complex state n = W/2 are its units; else n = W.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import onnx_ir as ir
 
@@ -31,6 +32,8 @@ class Operands:
     own: ir.Value | None
     lengths: ir.Value | None
     tokens: ir.Value | None
+    resets: ir.Value | None
+    reset_state: ir.Value | None
     weights: Sequence[ir.Value]
     plan: Plan
     reverse: bool
@@ -46,7 +49,8 @@ class Operands:
     @property
     def is_single_step(self) -> bool:
         shape = self.x.shape if self.tokens is None else self.tokens.shape
-        return shape is not None and shape[0] == 1
+        phases = 1 if self.tokens is not None else self.plan.phases
+        return shape is not None and shape[0] == phases
 
     def trace(self) -> Trace:
         found = step_of_program(self.plan.cell.text)
@@ -73,6 +77,16 @@ class Operands:
         return Operand(Numbers(value), shape)
 
 
+class Flags(NamedTuple):
+    """What is true or false for each sequence, (T, B, 1) or of one step (B, 1)."""
+
+    valid: ir.Value | None  # is the step within its sequence?
+    resets: ir.Value | None  # does the sequence begin anew before it?
+
+
+StepFunction = Callable[[Nodes, Numbers, Flags, list[Numbers]], tuple[Numbers, list[Numbers]]]
+
+
 def sizes_of(value: ir.Value) -> tuple[int, ...]:
     """Of a tensor whose shape must be known; of a state, the batch is -1."""
     assert value.shape is not None
@@ -88,14 +102,21 @@ def emit_scan(nodes: Nodes, given: Operands) -> tuple[ir.Value, ir.Value]:
     ]
     own = [_rows_of_own(nodes, given, trace, phase) for phase in range(phases)]
     wx = _input_products(nodes, given, trace)
-    start = _states(nodes, given, trace.states)
-    valid = None if given.lengths is None else _valid(nodes, given, wx.re)
+    start = _states(nodes, given, given.state, trace.states)
+    flags = Flags(
+        None if given.lengths is None else _valid(nodes, given, wx.re),
+        None if given.resets is None else _resets(nodes, given),
+    )
+    anew = [] if given.reset_state is None else _states(nodes, given, given.reset_state, trace.states)
 
-    def step(nodes: Nodes, wx: Numbers, valid: ir.Value | None, before: list[Numbers]) -> tuple[Numbers, list[Numbers]]:
+    def step(nodes: Nodes, wx: Numbers, flags: Flags, before: list[Numbers]) -> tuple[Numbers, list[Numbers]]:
         """One after the other; wx is (P, B, G n) where there are several, and h likewise."""
         taken = list(range(phases))[:: -1 if given.reverse else 1]
         inputs = [wx] if phases == 1 else [nodes.take(wx, nodes.int(k), 0) for k in taken]
         shown: list[Numbers] = []
+        valid = flags.valid
+        if flags.resets is not None:
+            before = [_where(nodes, flags.resets, new, left) for new, left in zip(anew, before, strict=True)]
         for emit, given_wx, rows in zip(steps, inputs, own, strict=True):
             after = emit(nodes, given_wx, before, rows)
             if valid is not None:
@@ -108,32 +129,31 @@ def emit_scan(nodes: Nodes, given: Operands) -> tuple[ir.Value, ir.Value]:
         rows_1 = [Numbers(*(nodes("Unsqueeze", part, nodes.ints(0)) for part in h.parts)) for h in shown]
         return nodes.joined([rows_1[k] for k in taken], 0), before
 
-    if given.is_single_step and phases == 1:
+    if given.is_single_step:
         first = nodes.int(0)
-        is_valid = None if valid is None else nodes("Gather", valid, first, axis=0)
-        h, last = step(nodes, nodes.take(wx, first, 0), is_valid, start)
+        here = Flags(*(None if flag is None else nodes("Gather", flag, first, axis=0) for flag in flags))
+        h, last = step(nodes, nodes.take(wx, first, 0), here, start)
         h = Numbers(*(nodes("Unsqueeze", part, nodes.ints(0)) for part in h.parts))
     else:
-        h, last = _loop(nodes, given, step, wx, valid, start)
+        h, last = _loop(nodes, given, step, wx, flags, start)
     return _output(nodes, given, h), _joined_states(nodes, given, last)
 
 
 def _loop(
-    nodes: Nodes, given: Operands, step: object, wx: Numbers, valid: ir.Value | None, start: list[Numbers]
+    nodes: Nodes, given: Operands, step: StepFunction, wx: Numbers, flags: Flags, start: list[Numbers]
 ) -> tuple[Numbers, list[Numbers]]:
     """A Scan. Its body reads weights from outside of it."""
-    assert callable(step)
     inner = nodes.inside()
     n, gates = given.units, given.plan.cell.gates
     phases = () if given.plan.phases == 1 else (given.plan.phases,)
-    sequences = [*wx.parts, *([] if valid is None else [valid])]
+    sequences = [*wx.parts, *(flag for flag in flags if flag is not None)]
     states = [part for state in start for part in state.parts]
     inside = [_typed(nodes.dtype, (None, n)) for _ in states]
     read = [_typed(nodes.dtype, (*phases, None, gates * n)) for _ in wx.parts]
-    is_valid = None if valid is None else _typed(ir.DataType.BOOL, (None, 1))
+    here = Flags(*(None if flag is None else _typed(ir.DataType.BOOL, (None, 1)) for flag in flags))
     grouped = iter(inside)
     before = [Numbers(*(next(grouped) for _ in state.parts)) for state in start]
-    h, after = step(inner, Numbers(*read), is_valid, before)
+    h, after = step(inner, Numbers(*read), here, before)
     outputs = [part for numbers in (*after, h) for part in numbers.parts]
     results = []
     for value in outputs:  # an output is no input, and none is there twice
@@ -141,7 +161,7 @@ def _loop(
         shape = (None, n) if len(results) < len(states) else (*phases, None, n)
         copy.type, copy.shape = ir.TensorType(nodes.dtype), _shape(shape)
         results.append(copy)
-    inputs = [*inside, *read, *([] if is_valid is None else [is_valid])]
+    inputs = [*inside, *read, *(flag for flag in here if flag is not None)]
     body = ir.Graph(inputs, results, nodes=inner.made, opset_imports={"": nodes.opset}, name=new_name())
     direction = int(given.reverse)
     found = nodes.several(
@@ -194,8 +214,8 @@ def _input_products(nodes: Nodes, given: Operands, trace: Trace) -> Numbers:
     return nodes.from_pairs(wx) if given.plan.complex else Numbers(wx)
 
 
-def _states(nodes: Nodes, given: Operands, count: int) -> list[Numbers]:
-    states = nodes.split(given.state, [1] * count, 0)
+def _states(nodes: Nodes, given: Operands, states_SBW: ir.Value, count: int) -> list[Numbers]:
+    states = nodes.split(states_SBW, [1] * count, 0)
     units = (given.units, 2) if given.plan.complex else (given.units,)
     flat = [nodes("Reshape", state, nodes.ints(-1, *units)) for state in states]
     return [nodes.from_pairs(state) if given.plan.complex else Numbers(state) for state in flat]
@@ -241,3 +261,13 @@ def _valid(nodes: Nodes, given: Operands, wx: ir.Value) -> ir.Value:
     lengths = nodes("Cast", given.lengths, to=ir.DataType.INT64)
     within = nodes("Less", nodes("Unsqueeze", steps, nodes.ints(1)), lengths)
     return nodes("Unsqueeze", within, nodes.ints(2))
+
+
+def _resets(nodes: Nodes, given: Operands) -> ir.Value:
+    """(T, B, 1). Of several phases only the first, which reversed is the last in memory, has resets."""
+    assert given.resets is not None
+    at, phases = given.resets, given.plan.phases
+    if phases > 1:
+        shape = nodes("Concat", nodes.ints(-1, phases), nodes.size(given.state, 1), axis=0)
+        at = nodes("Gather", nodes("Reshape", at, shape), nodes.int(phases - 1 if given.reverse else 0), axis=1)
+    return nodes("Unsqueeze", at, nodes.ints(2))

@@ -39,6 +39,8 @@ def translate(
     lengths: ir.Value | None,
     seed: ir.Value | None,
     tokens: ir.Value | None,
+    resets: ir.Value | None,
+    reset_state: ir.Value | None,
     weights: Sequence[ir.Value],
     plan: str,
     reverse: bool,
@@ -51,7 +53,8 @@ def translate(
     recorder: Any = evaluator.default()
     assert state.dtype is not None
     nodes = Nodes(recorder.nodes, state.dtype, recorder.opset.version)
-    given = Operands(x, u, bias, state, own, lengths, tokens, weights, Plan.decode(plan), reverse)
+    anew = (resets, reset_state)
+    given = Operands(x, u, bias, state, own, lengths, tokens, *anew, weights, Plan.decode(plan), reverse)
     out, last = emit(nodes, given)
     nothing = nodes("Constant", value=ir.tensor([], dtype=state.dtype))
     return out, last, nothing, nothing
