@@ -18,9 +18,10 @@ LEVELS = (
     ("structures", "cells"),
     ("tracing",),
     ("layers",),
+    ("exporting", "compression", "serving"),  # look at layers from outside; some of their names are slimrnn's own
     (PACKAGE,),  # slimrnn/__init__.py: the public names
     ("sequence",),
-    ("data", "analysis", "exporting", "compression", "serving"),  # all but data look at layers from outside
+    ("data", "analysis"),  # analysis looks at layers from outside
     ("training",),
     ("tasks",),
     ("papers",),

@@ -14,6 +14,7 @@ take_over()
 pause_while_importing()
 
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
+from slimrnn.exporting import export
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -111,6 +112,7 @@ __all__ = [
     "UnICORNN",
     "UniformGate",
     "UnitaryProduct",
+    "export",
     "hidden_size_for",
     "layer_of",
     "summary",

@@ -11,6 +11,10 @@ class UsageError(Exception):
     """Bad input on the command line. The message reads "expected …, got …"."""
 
 
+class ExportError(Exception):
+    """A model that cannot be exported as it is, an export that differs from it, or a file that is no export."""
+
+
 class TrainingError(Exception):
     """Something in a run that the user can fix."""
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.structures.base import Prepared
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def draw(layer: RecurrentLayer, x: Tensor) -> Drawn:
     if not layer.training:
         return NOTHING
     x_mask = h_mask = seed = maps = None
+    if layer.recurrent_dropout or layer.zoneout is not None or layer.weight_drop:
+        check_no_noise()
     if layer.recurrent_dropout:
         rates, batch = mask_rates(layer.recurrent_dropout), x.shape[-2]
         widths = (x.shape[-1], layer.cell.hidden_size)

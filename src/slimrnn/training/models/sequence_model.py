@@ -72,6 +72,15 @@ class SequenceModel(nn.Module):
             hidden_TBH = hidden_TBH * functional.dropout(torch.ones_like(hidden_TBH[0]), self.readout_dropout)
         return self.output(self.readout(hidden_TBH, lengths)), state
 
+    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+        """One step, (B, I) to (B, O), and the state after it."""
+        hidden_BH, state = self.rnn.step(x_t, state)
+        return functional.linear(hidden_BH, self.readout.weight, self.readout.bias), state
+
+    def initial_state(self, batch: int | None = None) -> States:
+        """The state before the first step."""
+        return self.rnn.initial_state(batch)
+
 
 def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) -> RecurrentStack | ContextSwitching:
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""

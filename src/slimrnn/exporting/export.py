@@ -1,0 +1,110 @@
+"""`slimrnn.export`: write an artefact, run it in its own runtime, and keep it only if it computes the same."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from slimrnn._disk import disk_errors
+from slimrnn.errors import ExportError
+from slimrnn.exporting.examples import as_example
+from slimrnn.exporting.exporter import Exporter, Request
+from slimrnn.exporting.proof import Proof
+from slimrnn.exporting.proving import prove
+from slimrnn.exporting.registry import EXPORTERS, find_exporter
+from slimrnn.exporting.stepping import Stepping
+
+SUFFIXES = {".onnx": "onnx", ".pt2": "torch"}
+
+
+def export(
+    model: nn.Module,
+    example: Any,
+    path: Path | str,
+    *,
+    to: str | None = None,
+    step: bool = False,
+    fixed: bool = False,
+    given: Sequence[Any] = (),
+    tolerance: float | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> Proof:
+    """Export a model with our layers, and prove that the result computes the same.
+
+    example -- arguments of `model.forward`: a tensor, a tuple, or a dict by name; batch size and length may be others
+    later, so here they must be two different sizes that no other axis has;
+    to -- "onnx", "torch" or "aoti"; without it, by the suffix of the path (.onnx, .pt2);
+    step -- a graph of one step, `model.step(x_t, state)`, for streaming: example is x_t or (x_t, state);
+    fixed -- all sizes stay as they are in the example;
+    given -- further examples, such as real sequences, that the proof is to run;
+    tolerance -- of the largest difference relative to the largest output (default: 1e-5; of float64: 1e-10);
+    options -- of the exporter, such as `merge` of ONNX: see docs/deployment.md.
+
+    The model is exported as in eval(). The proof is returned, printed and written beside the artefact, as
+    NAME.proof.json. A difference beyond the tolerance is an ExportError, and nothing is written."""
+    exporter, to = _chosen(to, Path(path))
+    path = _with_suffix(Path(path), exporter.suffix)
+    _check_model(model)
+    ours = copy.deepcopy(model).eval()  # the caller's own stays as it is
+    if step:
+        ours = Stepping(ours)
+    first = as_example(ours, example, fixed)
+    others = [as_example(ours, one, fixed, like=first) for one in given]
+    request = Request(copy.deepcopy(ours), first, step, _options(exporter, options))
+    with disk_errors(ExportError, "write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        room = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        draft = room / path.name
+        with torch.no_grad():
+            exporter.write(request, draft)
+            proof = prove(ours, [first, *others], to, exporter, draft, step, tolerance)
+        with disk_errors(ExportError, "write", path):
+            draft.replace(path)
+        proof.write(path.with_suffix(".proof.json"))
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+    if not quiet:
+        print(proof)
+    return proof
+
+
+def _chosen(to: str | None, path: Path) -> tuple[Exporter, str]:
+    if to is None:
+        if path.suffix not in SUFFIXES:
+            raise ValueError(
+                f"expected to= one of {', '.join(EXPORTERS)}, or a path ending in .onnx or .pt2, got {path}"
+            )
+        to = SUFFIXES[path.suffix]
+    return find_exporter(to), to
+
+
+def _with_suffix(path: Path, suffix: str) -> Path:
+    return path if path.suffix == suffix else path.with_name(path.name + suffix)
+
+
+def _options(exporter: Exporter, options: dict[str, Any]) -> Any:
+    known = exporter.options.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise TypeError(f"expected options {', '.join(known) or '(none)'} of this exporter, got {name!r}")
+    return exporter.options(**options)
+
+
+def _check_model(model: nn.Module) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected a torch module, got {type(model).__name__}")
+    tensors: list[tuple[str, Tensor]] = [*model.named_parameters(), *model.named_buffers()]
+    for name, tensor in tensors:
+        if tensor.device.type != "cpu":
+            raise ExportError(f"expected a model on the CPU, got {name} on {tensor.device}: export model.cpu()")
+        if tensor.dtype in (torch.float16, torch.bfloat16):
+            raise ExportError(f"expected float32 or float64, got {name} of {tensor.dtype}: export model.float()")
