@@ -11,8 +11,9 @@ from slimrnn._interrupts import take_over
 
 take_over()
 
+from slimrnn._version import __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
-from slimrnn.exporting import export
+from slimrnn.exporting import export, load, save
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -62,8 +63,6 @@ from slimrnn.structures import (
     UnitaryProduct,
 )
 
-__version__ = "0.1.0"
-
 __all__ = [
     "GRU",
     "LEM",
@@ -110,8 +109,11 @@ __all__ = [
     "UnICORNN",
     "UniformGate",
     "UnitaryProduct",
+    "__version__",
     "export",
     "hidden_size_for",
     "layer_of",
+    "load",
+    "save",
     "summary",
 ]

@@ -20,6 +20,7 @@ import safetensors.torch
 import torch
 import yaml
 
+from slimrnn._tensor_files import VERSION, checksum
 from slimrnn.cli.settings import load
 from slimrnn.data.audio import read_audio
 from slimrnn.data.idx import read_idx
@@ -36,7 +37,6 @@ from slimrnn.training.checkpoints import newest_checkpoint, read_checkpoint
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.curve import Curve, read_curve
 from slimrnn.training.nets import WEIGHTS, read_net
-from slimrnn.training.run_files import VERSION, checksum
 from speech import sphere, tone
 from video_shards import frame_record, some_frames
 
