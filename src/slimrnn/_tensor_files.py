@@ -16,14 +16,6 @@ from torch import Tensor
 
 from slimrnn._texts import shown
 
-try:
-    from safetensors import SafetensorError, safe_open
-    from safetensors.torch import save
-except ImportError:
-    raise ImportError(
-        "expected the package safetensors for files of weights, got none: pip install safetensors"
-    ) from None
-
 VERSION = "1"
 # What safetensors and torch raise for headers that are wrong, types that torch does not have, and sizes that overflow.
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError)

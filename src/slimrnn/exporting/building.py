@@ -12,7 +12,7 @@ from torch import nn
 from slimrnn._texts import shown
 from slimrnn.cells import Cell
 from slimrnn.errors import SavedModelError
-from slimrnn.exporting.descriptions import CONTAINERS, Described
+from slimrnn.exporting.descriptions import CONTAINERS, Described, within
 from slimrnn.exporting.names import Names, makes_spec
 from slimrnn.layers import ReadOut, RecurrentStack
 from slimrnn.ops.library import native_library
@@ -35,13 +35,14 @@ class Builder:
     def __init__(self, names: Names, device: str, tensors: int, numbers: int) -> None:
         self.names, self.device = names, device
         self.modules_left, self.most_units = tensors, max(numbers, FEW_UNITS)
+        self.places: dict[str, nn.Module] = {}
 
     def build(self, described: object) -> nn.Module:
         """SavedModelError for whatever is wrong with the description. The state of torch's generator stays as it is."""
         try:
             with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what a constructor has to say, it said when the model was made
-                made = self._made(described)
+                made = self._made(described, "")
         except SavedModelError:
             raise
         except Exception as error:  # constructors meet arguments of any kind here
@@ -51,20 +52,26 @@ class Builder:
             raise SavedModelError(f"expected a layer or a module, got {shown(described)}")
         return made
 
-    def _made(self, described: object) -> Any:
-        """A module or a spec."""
+    def _made(self, described: object, at: str) -> Any:
+        """A module, whose name in the model is `at`, or a spec."""
+        if isinstance(described, dict) and described.keys() == {"same_as"}:
+            place = described["same_as"]
+            if not isinstance(place, str) or place not in self.places:
+                raise SavedModelError(f"expected the name of a module that came before, got {shown(place)}")
+            return self.places[place]
         if not isinstance(described, dict) or "type" not in described:
             raise SavedModelError(f"expected a type and its arguments, got {shown(described)}")
         made = self.names.find(described["type"])
         if isinstance(made, type) and issubclass(made, CONTAINERS):
-            return self._container(made, described)
-        arguments = {name: self._decoded(value) for name, value in described.items() if name != "type"}
+            return self._container(made, described, at)
+        arguments = {n: self._decoded(value, within(at, n)) for n, value in described.items() if n != "type"}
         if makes_spec(made):
             return made(**arguments)
         if not isinstance(made, type) or not issubclass(made, nn.Module) or issubclass(made, Cell):
             raise SavedModelError(f"expected the name of a layer or a structure, got {shown(described['type'])}")
         self._check_counts(arguments)
-        return self._module(made, arguments)
+        self.places[at] = found = self._module(made, arguments)
+        return found
 
     def _module(self, made: type[nn.Module], arguments: dict[str, Any]) -> nn.Module:
         dtype = arguments.pop("dtype", None)
@@ -79,13 +86,13 @@ class Builder:
             found.embedding = embedding
         return found
 
-    def _container(self, made: type[nn.Module], described: Described) -> nn.Module:
+    def _container(self, made: type[nn.Module], described: Described, at: str) -> nn.Module:
         inside = described.get("modules")
         if not isinstance(inside, dict) or described.keys() != {"type", "modules"}:
             raise SavedModelError(f"expected modules in a {made.__name__}, got {shown(described)}")
-        container = made()
+        self.places[at] = container = made()
         for name, child in inside.items():
-            container.add_module(name, self.build(child))
+            container.add_module(name, self._made(child, within(at, name)))
         return container
 
     def _check_counts(self, arguments: dict[str, Any]) -> None:
@@ -102,18 +109,18 @@ class Builder:
                     f"expected {name} of at most {self.most_units:,} for its weights, got {units:.3g}"
                 )
 
-    def _decoded(self, value: Any) -> Any:
+    def _decoded(self, value: Any, at: str) -> Any:
         if isinstance(value, list):
-            return tuple(self._decoded(item) for item in value)
+            return tuple(self._decoded(item, at) for item in value)
         if not isinstance(value, dict):
             return value
-        if "type" in value:
-            return self._made(value)
+        if "type" in value or "same_as" in value:
+            return self._made(value, at)
         match value:
             case {"float": "inf" | "-inf" | "nan" as text, **rest} if not rest:
                 return float(text)
             case {"list": list(items), **rest} if not rest:
-                return [self._decoded(item) for item in items]
+                return [self._decoded(item, at) for item in items]
             case {"rows": list(rows), **rest} if not rest and all(isinstance(row, str) for row in rows):
                 return tuple(tuple(entry == "1" for entry in row) for row in rows)
             case {"tensor": numbers, "dtype": dtype, **rest} if not rest:

@@ -33,15 +33,21 @@ class Describer:
 
     def __init__(self) -> None:
         self.custom: dict[Any, None] = {}
+        self.places: dict[nn.Module, str] = {}
 
     def describe(self, module: nn.Module, at: str = "") -> Described:
-        """By class and arguments; TypeError for a module that these cannot tell. `at` is its name in the model."""
+        """By class and arguments, or by where it was met before; TypeError for a module that these cannot tell. `at` is
+        its name in the model."""
+        first = self.places.setdefault(module, at)
+        return {"same_as": first} if first != at else self._described(module, at)
+
+    def _described(self, module: nn.Module, at: str) -> Described:
         kind = type(module)
         if kind not in FREE.values() and not (isinstance(module, CellLayer) and kind.__init__ is CellLayer.__init__):
             wanted = "layers of slimrnn, or made by layer_of, and common modules of torch.nn"
             raise TypeError(f"expected {wanted}, got {kind.__name__}{f' at {at}' if at else ''}")
         if isinstance(module, CONTAINERS):
-            inside = {name: self.describe(child, _within(at, name)) for name, child in module._modules.items() if child}
+            inside = {name: self.describe(child, within(at, name)) for name, child in module._modules.items() if child}
             return {"type": name_of(kind), "modules": inside}
         encoded = {name: self._encoded(value, name, at) for name, value in self._arguments(module).items()}
         return {"type": self._name(kind), **encoded}
@@ -55,7 +61,7 @@ class Describer:
     def _arguments(self, module: nn.Module) -> dict[str, Any]:
         if isinstance(module, RecurrentStack):
             found = _of_stack(module)
-            if module.embedding is not None and self.describe(module.embedding) != self._own_embedding(module):
+            if module.embedding is not None and not self._is_own(module.embedding, module):
                 found["embedding"] = module.embedding
             return found
         if isinstance(module, ReadOut):
@@ -64,12 +70,12 @@ class Describer:
             return {**sizes, "bias": module.bias is not None, **form, "dtype": module.weight.dtype}
         return _of_attributes(module)
 
-    def _own_embedding(self, stack: RecurrentStack) -> Described | None:
-        """That of a stack with `vocabulary`, unless another was put in its place."""
-        if stack.vocabulary is None:
-            return None
-        place = {**_dtype_of(stack.layers), "device": "meta"}
-        return self.describe(nn.Embedding(stack.vocabulary, stack.input_size, **place))
+    def _is_own(self, embedding: nn.Module, stack: RecurrentStack) -> bool:
+        """Whether it is as a stack with `vocabulary` makes it, and was not put there."""
+        if stack.vocabulary is None or embedding in self.places:
+            return False
+        own = nn.Embedding(stack.vocabulary, stack.input_size, device="meta", **_dtype_of(stack.layers))
+        return type(embedding) is nn.Embedding and _of_attributes(embedding) == _of_attributes(own)
 
     def _encoded(self, value: Any, name: str, at: str) -> Any:
         """Tuples become lists, and what JSON lacks an object that tells what it is."""
@@ -79,7 +85,7 @@ class Describer:
             items = [self._encoded(item, name, at) for item in value]
             return items if isinstance(value, tuple) else {"list": items}
         if isinstance(value, nn.Module):
-            return self.describe(value, _within(at, name))
+            return self.describe(value, within(at, name))
         if is_spec(value):
             return {"type": self._name(type(value)), **self._of_spec(value, at)}
         if isinstance(value, type):
@@ -142,7 +148,7 @@ def _of_stack(stack: RecurrentStack) -> dict[str, Any]:
     return found | _dtype_of(stack.layers)
 
 
-def _dtype_of(module: nn.Module) -> dict[str, torch.dtype]:
+def _dtype_of(module: nn.Module) -> dict[str, Any]:
     some = next(module.parameters(), next(module.buffers(), None))
     return {} if some is None else {"dtype": some.dtype}
 
@@ -155,5 +161,6 @@ def _is_row_of_bools(row: object) -> bool:
     return isinstance(row, tuple) and bool(row) and all(isinstance(entry, bool) for entry in row)
 
 
-def _within(at: str, name: str) -> str:
+def within(at: str, name: str) -> str:
+    """The name in the model of what has a name in a module."""
     return f"{at}.{name}".lstrip(".")
