@@ -84,7 +84,8 @@ def _layers(module: nn.Module, at: str, axes: int) -> Iterator[Layer]:
         yield {"type": "prelu", "activation": "", "weights": module.weight.tolist()}
     elif not isinstance(module, nn.Identity | nn.Dropout):
         children = list(module.named_children())
-        if not children or next(module.parameters(recurse=False), None) is not None:
+        is_chain = children or isinstance(module, nn.Sequential)
+        if not is_chain or next(module.parameters(recurse=False), None) is not None:
             raise ExportError(f"expected layers that RTNeural has ({KNOWN}), got {kind.__name__} {at}".rstrip())
         for name, child in children:
             yield from _layers(child, f"{at}.{name}".lstrip("."), axes)
