@@ -11,7 +11,7 @@ from slimrnn._interrupts import take_over
 
 take_over()
 
-from slimrnn._version import __version__
+from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
 from slimrnn.exporting import export, load, save
 from slimrnn.layers import (
@@ -109,7 +109,6 @@ __all__ = [
     "UnICORNN",
     "UniformGate",
     "UnitaryProduct",
-    "__version__",
     "export",
     "hidden_size_for",
     "layer_of",

@@ -19,10 +19,9 @@ def check_same(model: nn.Module, made: nn.Module) -> None:
     ours, theirs = dict(model.named_modules(remove_duplicate=False)), dict(made.named_modules(remove_duplicate=False))
     for name, module in ours.items():
         at = f" at {name}" if name else ""
-        other = theirs.get(name)
+        other: Any = theirs.get(name)
         if type(module) is not type(other):
             raise TypeError(f"expected the modules that {type(model).__name__} makes, got {type(module).__name__}{at}")
-        assert other is not None
         _check_options(module, other, at)
     if missing := theirs.keys() - ours.keys():
         raise TypeError(f"expected the modules that {type(model).__name__} makes, got none at {min(missing)}")

@@ -69,9 +69,9 @@ def _layer(described: dict[str, Any]) -> Callable[[Array], Ran]:
         (alpha,) = _shaped([weights[0][0]], (size,))
         return lambda x: (np.where(x > 0, x, alpha * x), [])
     if kind == "gru":
-        return _gru(*_shaped(weights, (None, 3 * size), (size, 3 * size), (2, 3 * size)), size)
+        return _gru(size, *_shaped(weights, (None, 3 * size), (size, 3 * size), (2, 3 * size)))
     if kind == "lstm":
-        return _lstm(*_shaped(weights, (None, 4 * size), (size, 4 * size), (4 * size,)), size)
+        return _lstm(size, *_shaped(weights, (None, 4 * size), (size, 4 * size), (4 * size,)))
     raise ValueError(f"unknown layer {kind!r}")
 
 
@@ -83,7 +83,7 @@ def _shaped(weights: list[Array], *shapes: tuple[int | None, ...]) -> list[Array
     return weights
 
 
-def _gru(kernel: Array, recurrent: Array, bias: Array, n: int) -> Callable[[Array], Ran]:
+def _gru(n: int, kernel: Array, recurrent: Array, bias: Array) -> Callable[[Array], Ran]:
     """z, r and c in this order; b[0] is added to what comes from the input, b[1] to what comes from h."""
 
     def run(x_TBN: Array) -> Ran:
@@ -100,7 +100,7 @@ def _gru(kernel: Array, recurrent: Array, bias: Array, n: int) -> Callable[[Arra
     return run
 
 
-def _lstm(kernel: Array, recurrent: Array, bias: Array, n: int) -> Callable[[Array], Ran]:
+def _lstm(n: int, kernel: Array, recurrent: Array, bias: Array) -> Callable[[Array], Ran]:
     """i, f, c and o in this order."""
 
     def run(x_TBN: Array) -> Ran:
@@ -116,8 +116,16 @@ def _lstm(kernel: Array, recurrent: Array, bias: Array, n: int) -> Callable[[Arr
 
 
 def _activation(name: str) -> Callable[[Array], Array]:
-    found = {"": _same, "tanh": np.tanh, "relu": _relu, "sigmoid": _sigmoid, "softmax": _softmax, "elu": _elu}
-    return found[name]
+    found: dict[str, Any] = {
+        "": _same,
+        "tanh": np.tanh,
+        "relu": _relu,
+        "sigmoid": _sigmoid,
+        "softmax": _softmax,
+        "elu": _elu,
+    }
+    chosen: Callable[[Array], Array] = found[name]
+    return chosen
 
 
 def _same(x: Array) -> Array:

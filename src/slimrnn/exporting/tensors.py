@@ -46,7 +46,10 @@ def tie_(model: nn.Module, tied: Mapping[str, str]) -> None:
             ) from None
         if not alike:
             raise SavedModelError(f"expected tied tensors of one shape and type, got {name[:60]} and {first[:60]}")
-        (module._parameters if isinstance(tensor, nn.Parameter) else module._buffers)[own] = tensor
+        if isinstance(tensor, nn.Parameter):
+            module._parameters[own] = tensor
+        else:
+            module._buffers[own] = tensor
 
 
 def _tensor(model: nn.Module, name: str) -> Tensor:
