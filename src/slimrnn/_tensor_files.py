@@ -77,8 +77,9 @@ def _safetensors() -> Any:
     """Imported when asked for: not everybody has it."""
     try:
         import safetensors.torch
-    except ImportError:
-        raise ImportError("expected the package safetensors, for files of weights: pip install safetensors") from None
+    except ModuleNotFoundError as error:
+        message = "expected the package safetensors, for files of weights: pip install safetensors"
+        raise ModuleNotFoundError(message, name=error.name) from None
     return safetensors
 
 

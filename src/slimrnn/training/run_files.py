@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch  # noqa: F401 -- here, and not when a run has its first weights to write
 from torch import Tensor
 
 from slimrnn._disk import disk_errors, whole_file
