@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format cells docs results bench sanitize clang fuzz clean help
+.PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -27,12 +27,21 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/copy_memory.py
 
-# Half of the tests on each of two cores; those of the layers and the core are shown when the others are done.
+# Jobs for two cores, the longest first; three at once, since those that start processes often wait for them.
 CORE_TESTS := $(addprefix tests/,layers ops sequence structures tracing)
-test: lint docs
-	@$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS) > build/core-tests.log 2>&1 & core=$$!; \
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(CORE_TESTS)); others=$$?; \
-	wait $$core; core=$$?; cat build/core-tests.log; exit $$((others + core))
+RUN_TESTS := $(addprefix tests/,cli papers tasks training)
+test: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
+	tests-core tests-runs tests-others lint docs
+
+tests-core: .venv/ready
+	$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS)
+
+tests-runs: .venv/ready
+	$(BIN)/python -m pytest -p no:cacheprovider $(RUN_TESTS)
+
+tests-others: .venv/ready
+	$(BIN)/python -m pytest -p no:cacheprovider $(addprefix --ignore=,$(CORE_TESTS) $(RUN_TESTS))
 
 lint: .venv/ready
 	$(BIN)/ruff check .
