@@ -18,9 +18,9 @@ help:
 	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
 	@echo "make clean   remove .venv, caches and outputs"
 
-.venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
+.venv/ready: requirements.txt examples/requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r examples/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 

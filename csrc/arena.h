@@ -2,6 +2,7 @@
 // the parts runs once to count them and once to take them, so no formula beside it can be wrong. Taking more than there is
 // ends the call with SLIMRNN_INTERNAL.
 #pragma once
+#include "crew.h"
 #include "include/slimrnn.h"
 #include "product.h"
 
@@ -16,6 +17,8 @@ template <class T> class Arena {
     int64_t size = 0, used = 0;
 
   public:
+    Crew *crew = nullptr;  // whom the thread that works here may share its work with
+
     Arena() = default;
     Arena(T *start, int64_t size) : start(start), size(size) {}
 

@@ -17,6 +17,7 @@
 
 namespace {
 
+using slimrnn::Crew;
 using slimrnn::Kernels;
 using slimrnn::share;
 
@@ -100,6 +101,7 @@ bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
     const slimrnn_cell &cell = *s->cell;
     if (!runs(cell, k, forward) || !terms_are_sound(*s, k, forward) || !s->own != !cell.own_rows) return false;
     if (s->tokens && !tokens_are_sound(*s)) return false;
+    if (!s->resets != !s->reset_state || (s->resets && !forward && !s->d_reset_state)) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
     return (s->gate_history || cell.kept == 0) && (s->state_history || cell.states == 1) && (!s->own || s->d_own) &&
            (!s->u || (s->d_u && s->x && s->input_size >= 1)) && (!s->bias || s->d_bias) && s->d_out && s->d_last &&
@@ -114,19 +116,47 @@ int slices_of(const slimrnn_scan *s) {
     return int(threads > 1 && s->batch >= 2 * threads * few_rows ? 2 * threads : threads);
 }
 
+// A single sequence has no slices: its threads share every product instead, each with weights that its cache holds. A
+// thread should have enough of them to be worth the wait for it.
+constexpr int64_t weights_of_a_thread = 16 * 1024;
+int crew_of(const slimrnn_scan *s, const Kernels *k, void *packed) {
+    if (s->batch > 1 || s->threads < 2 || Crew::is_resting()) return 1;
+    return int(std::min<int64_t>(std::min(s->threads, Crew::most), k->shared_weights(s, packed) / weights_of_a_thread));
+}
+struct Dismissal {
+    Crew &crew;
+    ~Dismissal() { crew.dismiss(); }
+};
+// work(slice, first, rows, crew) for all rows.
+template <class Work> int run_slices(const slimrnn_scan *s, const Kernels *k, void *packed, const Work &work) {
+    const int threads = crew_of(s, k, packed);
+    if (threads < 2)
+        return share(s->batch, slices_of(s), s->threads,
+                     [&](int slice, int64_t first, int64_t rows) { return work(slice, first, rows, nullptr); });
+    Crew crew(threads);
+    return share(threads, threads, threads, [&](int member, int64_t, int64_t) {
+        if (member > 0) {
+            crew.serve(member);
+            return int(SLIMRNN_OK);
+        }
+        const Dismissal at_the_end{crew};
+        return work(0, 0, 1, &crew);
+    });
+}
+
 int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     if (s->u)
         if (int status = k->pack_input(packed, s)) return status;
-    return share(s->batch, slices_of(s), s->threads,
-                 [&](int, int64_t first, int64_t rows) { return k->forward(s, packed, first, rows); });
+    return run_slices(s, k, packed, [&](int, int64_t first, int64_t rows, Crew *crew) {
+        return k->forward(s, packed, first, rows, crew);
+    });
 }
 int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     const size_t size = size_t(k->sums_size(s, packed)) * (s->dtype == SLIMRNN_F64 ? 8 : 4);
-    const int slices = slices_of(s);
-    std::vector<std::vector<char>> sums(static_cast<size_t>(slices));
-    const int status = share(s->batch, slices, s->threads, [&](int slice, int64_t first, int64_t rows) {
+    std::vector<std::vector<char>> sums(static_cast<size_t>(slices_of(s)));
+    const int status = run_slices(s, k, packed, [&](int slice, int64_t first, int64_t rows, Crew *crew) {
         sums[size_t(slice)].assign(size + 64, 0);
-        return k->backward(s, packed, first, rows, sums[size_t(slice)].data());
+        return k->backward(s, packed, first, rows, crew, sums[size_t(slice)].data());
     });
     if (!status)
         for (auto &part : sums) k->deliver(s, packed, part.data());  // in order: the same result every time
@@ -193,6 +223,7 @@ struct Steps {
 int open(slimrnn_scan s, void **handle) {
     char some;
     s.time = 1, s.batch = 1, s.lengths = nullptr, s.mask = nullptr, s.reverse = 0, s.tokens = nullptr;
+    s.resets = nullptr, s.reset_state = nullptr;
     s.gate_history = s.state_history = nullptr;
     s.x = s.state = s.out = s.last = &some;  // only looked at, not into
     const Kernels *k = kernels();

@@ -134,7 +134,11 @@ template <class T> class Gradients {
                 map.terms[k]->gradient(map.scratch, rows, products[p].x, ldx, y, of_gates ? ldd : ldy(p), first, last,
                                        products[p].kept[k], ldk(k), sums.term[k]);
             }
-        if (s.u) correlate(rows, s.input_size + 1, row_gates, u, ldu, d, ldd, sums.input, row_gates);
+        if (s.u)  // some panels of gates for each of the crew
+            in_pieces(map.scratch.crew, (row_gates + panel<T> - 1) / panel<T>, [&](int64_t from, int64_t to) {
+                const int64_t first = from * panel<T>, last = std::min(to * panel<T>, row_gates);
+                correlate(rows, s.input_size + 1, last - first, u, ldu, d + first, ldd, sums.input + first, row_gates);
+            });
         rows = 0;
     }
 

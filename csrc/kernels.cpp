@@ -131,10 +131,20 @@ template <class T> int64_t size_of(const slimrnn_scan &s, Pack *pack, int64_t fi
     loop_of<T>(s, pack, first, rows, counted, sums);
     return counted.taken();
 }
-template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
+template <class T> int64_t count_shared(const slimrnn_scan &s, Term<T> *const *terms) {
+    int64_t count = 0;
+    for (int k = 0; k < s.term_count; k++) count += terms[k]->shared_weights();
+    return count;
+}
+int64_t shared_weights(const slimrnn_scan *s, void *packed) {
+    Pack *pack = static_cast<Pack *>(packed);
+    return pack->dtype == SLIMRNN_F64 ? count_shared<double>(*s, pack->twice) : count_shared<float>(*s, pack->single);
+}
+template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, Crew *crew, T *sums) {
     const Memory<T> memory(size_of<T>(s, pack, first, rows, sums));
     if (!memory.data) return SLIMRNN_NO_MEMORY;
     Arena<T> arena(memory.data, memory.count);
+    arena.crew = crew;
     TimeLoop<T> loop = loop_of<T>(s, pack, first, rows, arena, sums);
     if (sums)
         loop.backward();
@@ -142,10 +152,10 @@ template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int
         loop.forward();
     return SLIMRNN_OK;
 }
-int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows) {
+int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, Crew *crew) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, nullptr)
-                                      : run<float>(*s, pack, first, rows, nullptr);
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, crew, nullptr)
+                                      : run<float>(*s, pack, first, rows, crew, nullptr);
 }
 
 // A loop of one step, with its memory: for any number of steps, one at a time.
@@ -196,10 +206,10 @@ void release_step(ReadyStep *ready) {
     else
         delete static_cast<ReadyLoop<float> *>(ready);
 }
-int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, void *sums) {
+int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, Crew *crew, void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, static_cast<double *>(sums))
-                                      : run<float>(*s, pack, first, rows, static_cast<float *>(sums));
+    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, crew, static_cast<double *>(sums))
+                                      : run<float>(*s, pack, first, rows, crew, static_cast<float *>(sums));
 }
 template <class T> int64_t all_sums(const slimrnn_scan &s, Term<T> *const *terms) {
     int64_t size = 0;
@@ -277,11 +287,11 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
-    SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,    SLIMRNN_ISA::code_fits,
-    SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input,   SLIMRNN_ISA::release,
-    SLIMRNN_ISA::forward,         SLIMRNN_ISA::sums_size,      SLIMRNN_ISA::backward,     SLIMRNN_ISA::deliver,
-    SLIMRNN_ISA::ready_step,      SLIMRNN_ISA::run_step,       SLIMRNN_ISA::release_step, SLIMRNN_ISA::checksum,
-    SLIMRNN_ISA::product,
+    SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,  SLIMRNN_ISA::code_fits,
+    SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
+    SLIMRNN_ISA::shared_weights,  SLIMRNN_ISA::forward,        SLIMRNN_ISA::sums_size,  SLIMRNN_ISA::backward,
+    SLIMRNN_ISA::deliver,         SLIMRNN_ISA::ready_step,     SLIMRNN_ISA::run_step,   SLIMRNN_ISA::release_step,
+    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,
 };
 
 }  // namespace slimrnn

@@ -1,5 +1,6 @@
 // What the same source, compiled for one instruction set, offers to the entry points.
 #pragma once
+#include "crew.h"
 #include "include/slimrnn.h"
 
 namespace slimrnn {
@@ -20,10 +21,12 @@ struct Kernels {
     void *(*pack)(const slimrnn_scan *scan, bool backward, int *status);
     int (*pack_input)(void *packed, const slimrnn_scan *scan);
     void (*release)(void *packed);
-    int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows);
+    // Weights whose products the crew of one sequence would share.
+    int64_t (*shared_weights)(const slimrnn_scan *scan, void *packed);
+    int (*forward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, Crew *crew);
     // Gradients of parameters are summed into `sums`, numbers of a thread's own, and delivered when all have done.
     int64_t (*sums_size)(const slimrnn_scan *scan, void *packed);
-    int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, void *sums);
+    int (*backward)(const slimrnn_scan *scan, void *packed, int64_t first, int64_t rows, Crew *crew, void *sums);
     void (*deliver)(const slimrnn_scan *scan, void *packed, const void *sums);
     ReadyStep *(*ready_step)(const slimrnn_scan *scan, void *packed);  // throws when memory is short
     void (*run_step)(ReadyStep *ready, const slimrnn_places &places);

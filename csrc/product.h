@@ -119,11 +119,17 @@ template <class T> struct Packed {
     }
 };
 
-// One row has few sums: several panels at a time keep the multipliers busy. Returns how many panels were done.
-template <class T> int64_t one_row(const Sum<T> &over, const T *x, const Packed<T> &w, int64_t from, T *y) {
+// Some panels of a packed matrix.
+struct Panels {
+    int64_t first, last;
+};
+
+// One row has few sums: several panels at a time keep the multipliers busy. Returns the first panel that is left.
+template <class T>
+int64_t one_row(const Sum<T> &over, const T *x, const Packed<T> &w, int64_t from, Panels some, T *y) {
     constexpr int L = lanes<T>, MANY = 2;
-    const int64_t next = w.depth * 2 * L, whole = w.columns / (2 * L);
-    int64_t n = 0;
+    const int64_t next = w.depth * 2 * L, whole = std::min(some.last, w.columns / (2 * L));
+    int64_t n = some.first;
     for (; n + MANY <= whole; n += MANY) {
         Vec<T> sum[2 * MANY];
         for (int v = 0; v < 2 * MANY; v++) sum[v] = Vec<T>{};
@@ -140,11 +146,13 @@ template <class T> int64_t one_row(const Sum<T> &over, const T *x, const Packed<
     return n;
 }
 
-// y (rows, columns) += x w, from row `from` of w on
+// y (rows, columns) += x w, from row `from` of w on, for some of its columns
 template <class T>
-void multiply(int64_t rows, Sum<T> over, const T *x, int64_t ldx, const Packed<T> &w, int64_t from, T *y, int64_t ldy) {
-    int64_t n = rows == 1 && !over.start ? one_row(over, x, w, from, y) : 0;
-    for (; n < w.panels(); n++) {
+void multiply(int64_t rows, Sum<T> over, const T *x, int64_t ldx, const Packed<T> &w, int64_t from, Panels some, T *y,
+              int64_t ldy) {
+    int64_t n = rows == 1 && !over.start ? one_row(over, x, w, from, some, y) : some.first;
+    if (over.start) over.start += n * panel<T>;
+    for (; n < some.last; n++) {
         over.stride = w.vectors(n) * lanes<T>;
         tiles<T, false>(rows, w.vectors(n), over, x, ldx, w.at(n, from), y + n * panel<T>, ldy,
                         w.columns - n * panel<T>);
@@ -153,8 +161,13 @@ void multiply(int64_t rows, Sum<T> over, const T *x, int64_t ldx, const Packed<T
 }
 // y (rows, columns) += x (rows, depth) · w, or with a start, y = start + x w
 template <class T>
+void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, Panels some, T *y, int64_t ldy,
+              const T *start = nullptr) {
+    multiply(rows, Sum<T>{w.depth, 0, 1, 0, lanes<T>, lanes<T>, start}, x, ldx, w, 0, some, y, ldy);
+}
+template <class T>
 void multiply(int64_t rows, const T *x, int64_t ldx, const Packed<T> &w, T *y, int64_t ldy, const T *start = nullptr) {
-    multiply(rows, Sum<T>{w.depth, 0, 1, 0, lanes<T>, lanes<T>, start}, x, ldx, w, 0, y, ldy);
+    multiply(rows, x, ldx, w, Panels{0, w.panels()}, y, ldy, start);
 }
 
 // y = start (or zero) + x w for small depths: where little is computed, what is written should come in order.

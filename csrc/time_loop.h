@@ -26,14 +26,16 @@ template <class T> class TimeLoop {
     Stepper<T> stepper;
     Recurrence<T> maps[SLIMRNN_MOST_PHASES];
     SomeRows<T> some;  // where sequences have ended, the others
+    Crew *crew = nullptr;
 
     const T *start[SLIMRNN_MOST_STATES];  // the states before the first step, and
     T *end[SLIMRNN_MOST_STATES];          // where those after the last go
     T *spare, *row_sums;
     int64_t ahead = 1;         // steps whose U x + b are taken at once, where rows are few
     T *products, *some_input;  // of those steps, (ahead, rows, G, width), and their x where that is not in one piece
-    T *slots, *now[2][SLIMRNN_MOST_STATES];  // forward, where no history is kept
-    T *d_states[2][SLIMRNN_MOST_STATES], *states_before[SLIMRNN_MOST_STATES], *pairs[2];  // backward
+    T *slots, *now[2][SLIMRNN_MOST_STATES];          // forward, where no history is kept
+    T *states_before[SLIMRNN_MOST_STATES];           // where they are not those after the step before
+    T *d_states[2][SLIMRNN_MOST_STATES], *pairs[2];  // backward
     alignas(Gradients<T>) unsigned char room[SLIMRNN_MOST_PHASES][sizeof(Gradients<T>)];
     Gradients<T> *gradients[SLIMRNN_MOST_PHASES];
 
@@ -42,6 +44,12 @@ template <class T> class TimeLoop {
     }
     T *out(void *p, int64_t t, int64_t per_row) const { return static_cast<T *>(p) + (t * s.batch + first) * per_row; }
     bool valid(int64_t t, int64_t r) const { return !s.lengths || t < s.lengths[first + r]; }
+    bool is_reset(int64_t t, int64_t r) const { return s.resets[t * s.batch + first + r] && valid(t, r); }
+    bool any_reset(int64_t t) const {
+        for (int64_t r = 0; s.resets && r < rows; r++)
+            if (is_reset(t, r)) return true;
+        return false;
+    }
     int64_t time_of(int64_t step) const { return s.reverse ? s.time - 1 - step : step; }
     // All that is kept of a state, or null. A complex first state is not kept as it is, but as it is shown.
     T *history(int state) const {
@@ -50,7 +58,7 @@ template <class T> class TimeLoop {
     }
 
   public:
-    // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`.
+    // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`; `memory` has the crew.
     TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, const Ready<T> &program, T *input, int64_t first,
              int64_t rows, Arena<T> &memory, T *sums)
         : s(scan), cell(*scan.cell), first(first), rows(rows), width(scan.width), row_gates(cell.gates * width),
@@ -59,7 +67,8 @@ template <class T> class TimeLoop {
         int64_t most = 0;
         for (int k = 0; k < s.term_count; k++)
             most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows)), lanes<T>));
-        const Arena<T> scratch(memory.take(most), most);
+        Arena<T> scratch(memory.take(most), most);
+        scratch.crew = crew = memory.crew;
         T *masked = memory.take(block);
         for (int phase = 0; phase < s.phases; phase++) {
             Recurrence<T> &map = maps[phase];
@@ -97,6 +106,7 @@ template <class T> class TimeLoop {
             if (ahead > 1 && k % ahead == 0) look_ahead(k);
             for (int i = 0; i < states; i++)
                 step.after[i] = s.lengths || !history(i) ? now[k % 2][i] : out(history(i), t, width);
+            if (any_reset(t)) reset(step, t);
             if (all_go_on(t)) {
                 begin(step.slots, k);
                 stepper.forward(step);
@@ -134,6 +144,7 @@ template <class T> class TimeLoop {
                 backward_all(step, t, sums);
             else
                 backward_some(step, t, sums);
+            if (any_reset(t)) reset_back(d_before, t);
             std::swap(d_after, d_before);
             std::swap(pairs[0], pairs[1]);
             step.after[0] = previous;
@@ -150,6 +161,7 @@ template <class T> class TimeLoop {
         if (ahead > 1 && rows < s.batch) some_input = memory.take(ahead * rows * s.input_size);
         for (int i = 0; i < states; i++)
             for (T **part : {&now[0][i], &now[1][i]}) *part = memory.take(block);
+        for (int i = 0; i < states && s.resets; i++) states_before[i] = memory.take(block);
     }
     void prepare_backward(Arena<T> &memory, T *sums) {
         for (int phase = 0; phase < s.phases; phase++) {
@@ -218,6 +230,27 @@ template <class T> class TimeLoop {
             if (i > 0 && k > 0) previous = in(history(i), time_of(k - 1), width);
             step.before[i] = state_before(k, previous, i, states_before[i]);
         }
+        if (any_reset(time_of(k))) reset(step, time_of(k));
+    }
+    // Some rows begin anew with the step at t, and
+    void reset(Step<T> &step, int64_t t) const {
+        for (int i = 0; i < states; i++) {
+            T *const local = states_before[i];
+            if (step.before[i] != local) memcpy(local, step.before[i], sizeof(T) * block);
+            for (int64_t r = 0; r < rows; r++)
+                if (is_reset(t, r))
+                    memcpy(local + r * width, in(s.reset_state, i, width) + r * width, sizeof(T) * width);
+            step.before[i] = local;
+        }
+    }
+    // on the way back what they began with has their gradient, and the step before has none.
+    void reset_back(T *const *d_before, int64_t t) const {
+        for (int i = 0; i < states; i++)
+            for (int64_t r = 0; r < rows; r++) {
+                if (!is_reset(t, r)) continue;
+                T *const d = d_before[i] + r * width, *const to = out(s.d_reset_state, i, width) + r * width;
+                for (int64_t j = 0; j < width; j++) to[j] += d[j], d[j] = T(0);
+            }
     }
 
     // Sequences that have ended take no part in a step: whatever stands in their rows reaches neither a state nor a sum.
@@ -310,7 +343,9 @@ template <class T> class TimeLoop {
             return;
         }
         for (int64_t r = 0; r < rows && !bias; r++) memset(to + r * apart, 0, sizeof(T) * row_gates);
-        multiply(rows, x, s.input_size, input, to, apart, bias);
+        in_pieces(crew, input.panels(), [&](int64_t from, int64_t until) {
+            multiply(rows, x, s.input_size, input, Panels{from, until}, to, apart, bias);
+        });
     }
     void copy_rows(T *slots, const T *x, int64_t rows) const {
         if (row_slots == row_gates)

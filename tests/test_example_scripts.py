@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PNG = b"\x89PNG"
@@ -104,3 +105,20 @@ def test_streams_in_two_processes_equal_whole_sequences(tmp_path: Path, capsys: 
     assert float(gap[1]) < 1e-6
     assert len(re.findall(r"a step of \S+: [\d.]+ µs", said)) == 2
     assert (tmp_path / "streaming.png").read_bytes().startswith(PNG)
+
+
+def test_recurrent_policies_agree_where_episodes_end_inside_a_batch(tmp_path: Path, capsys: Capture) -> None:
+    ppo = script("recurrent_ppo")
+    ppo["main"](frames=64, units=8, out=tmp_path)
+    assert len(re.findall(r"(?:sb3-contrib|slimrnn), seed 0: [\d,]+ frames per second", capsys.readouterr().out)) == 2
+    assert (tmp_path / "recurrent_ppo.png").read_bytes().startswith(PNG)
+    env = ppo["make_env"]()
+    spaces = (env.observation_space, env.action_space, lambda progress: 1e-3)
+    ours = ppo["SlimPolicy"](*spaces, lstm_hidden_size=8)
+    theirs = ppo["RecurrentActorCriticPolicy"](*spaces, lstm_hidden_size=8)
+    theirs.lstm_actor = ours.lstm_actor.to_torch()
+    x, states = torch.randn(3 * 5, 2), (torch.randn(1, 3, 8), torch.randn(1, 3, 8))
+    for features, starts in ((x, torch.rand(15) < 0.3), (x[:3], torch.tensor([1, 0, 1]))):
+        found = [p._process_sequence(features, states, starts.float(), p.lstm_actor) for p in (ours, theirs)]
+        torch.testing.assert_close(found[0][0], found[1][0])
+        torch.testing.assert_close(tuple(found[0][1]), tuple(found[1][1]))

@@ -42,6 +42,10 @@ def test_the_core_runs_what_its_page_says(capsys: pytest.CaptureFixture[str]) ->
     check_examples("native.md", capsys)
 
 
+def test_episodes_end_inside_a_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("reinforcement.md", capsys)
+
+
 def test_structures_cost_and_reach_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     check_examples("choosing.md", capsys)
 

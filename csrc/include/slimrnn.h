@@ -17,7 +17,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 7
+#define SLIMRNN_ABI 8
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -174,23 +174,26 @@ typedef struct {
     uint64_t seed;      /* of noise */
     const slimrnn_cell *cell;
     const slimrnn_term *terms; /* term_count / phases for each phase */
-    const void *x;          /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
-    const int64_t *tokens;  /* (time, batch) or null: then x is U x + b of every token, (vocabulary, gates, width), and
+    const void *x;           /* (time, batch, input_size); or, where u is null, U x + b: (time, batch, gates, width) */
+    const int64_t *tokens;   /* (time, batch) or null: then x is U x + b of every token, (vocabulary, gates, width), and
                                there is no u and one phase */
-    const void *u;          /* (gates, width, input_size) or null; one phase only */
-    const void *bias;       /* (gates, width) or null; goes with u */
-    const void *state;      /* (states, batch, width) */
-    const void *own;        /* (phases, own_rows, width), or null where there are no rows */
-    const void *mask;       /* (batch, width) or null: factors on a vector before every product */
-    const int64_t *lengths; /* (batch) or null */
-    void *out;              /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
-    void *gate_history;     /* (time, batch, slots, width) or null: keep none */
-    void *state_history;    /* (states - 1, time, batch, width) or null: keep none; of all states but the first */
-    void *last;             /* (states, batch, width) */
+    const void *u;           /* (gates, width, input_size) or null; one phase only */
+    const void *bias;        /* (gates, width) or null; goes with u */
+    const void *state;       /* (states, batch, width) */
+    const void *own;         /* (phases, own_rows, width), or null where there are no rows */
+    const void *mask;        /* (batch, width) or null: factors on a vector before every product */
+    const int64_t *lengths;  /* (batch) or null */
+    const uint8_t *resets;   /* (time, batch) or null: where it is 1, the state before the step is that of ... */
+    const void *reset_state; /* ... (states, batch, width), and not what the step before has left */
+    void *out;               /* (time, batch, width); a complex state as all real parts, then all imaginary parts */
+    void *gate_history;      /* (time, batch, slots, width) or null: keep none */
+    void *state_history;     /* (states - 1, time, batch, width) or null: keep none; of all states but the first */
+    void *last;              /* (states, batch, width) */
     const void *d_out, *d_last; /* backward: gradients coming in */
     void *d_state;              /* backward: gradients going out, and */
     void *d_wx;                 /* (time, batch, gates, width) of U x + b, or null; with tokens as x, added to */
     void *d_u, *d_bias, *d_own; /* as u, bias and own, added to; null where those are */
+    void *d_reset_state;        /* the same of reset_state */
 } slimrnn_scan;
 
 /* Version of this interface that the library was built with. */

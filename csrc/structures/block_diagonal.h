@@ -76,11 +76,20 @@ template <class T> struct BlockDiagonal : Term<T> {
             back(b).pack([&](int64_t k, int64_t j) { return matrix(int(k / block), b)(k % block, j); });
     }
     int64_t scratch_size(int64_t) const override { return 0; }
+    int64_t shared_weights() const override { return gates * blocks * block * block; }
 
-    void matvec(Arena<T>, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
+    // work(b, panels) for all panels of all blocks; they are as many in the product of a gate as in the adjoint of all.
+    template <class Work> void each_block(Crew *crew, const Work &work) const {
+        const int64_t count = Packed<T>{block, block, nullptr}.panels();
+        in_pieces(crew, blocks * count, [&](int64_t from, int64_t to) {
+            for (int64_t b = from / count; b * count < to; b++)
+                work(int(b), Panels{std::max(from - b * count, int64_t(0)), std::min(to - b * count, count)});
+        });
+    }
+    void matvec(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
                 int last) const override {
         const int64_t width = block * blocks;
-        for (int b = 0; b < blocks; b++)
+        each_block(scratch.crew, [&](int b, Panels some) {
             for (int g = first, taken; g < last; g += taken) {
                 T *to = y + (g - first) * width + b * block;
                 taken = paired(g) && g % 2 == 0 && g + 1 < last ? 2 : 1;  // the range may split a pair
@@ -88,24 +97,35 @@ template <class T> struct BlockDiagonal : Term<T> {
                     tiles<T, false>(rows, taken, Sum<T>{block, panel<T>, 1, 0, width, 0}, x + b * block, ldx,
                                     forth(g / 2 * 2, b).data + g % 2 * lanes<T>, to, ldy, block);
                 else
-                    multiply(rows, x + b * block, ldx, forth(g, b), to, ldy);
+                    multiply(rows, x + b * block, ldx, forth(g, b), some, to, ldy);
             }
+        });
     }
     // A sum over the gates, which lie a width apart.
-    void rmatvec(Arena<T>, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
+    void rmatvec(Arena<T> scratch, int64_t rows, const T *y, int64_t ldy, T *x, int64_t ldx, int first, int last, T *,
                  int64_t) const override {
         const Sum<T> over{block, 0, last - first, block * blocks};
-        for (int b = 0; b < blocks; b++)
-            multiply(rows, over, y + b * block, ldy, back(b), first * block, x + b * block, ldx);
+        each_block(scratch.crew, [&](int b, Panels some) {
+            multiply(rows, over, y + b * block, ldy, back(b), first * block, some, x + b * block, ldx);
+        });
     }
 
     int64_t gradient_size() const override { return gates * blocks * block * block; }
-    void gradient(Arena<T>, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
+    // Rows of the matrices' gradients are shared out. Those of a block are summed for all gates in turn, while its x is
+    // at hand.
+    void gradient(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, const T *y, int64_t ldy, int first, int last,
                   const T *, int64_t, T *sums) const override {
-        for (int b = 0; b < blocks; b++)
-            for (int g = first; g < last; g++)
-                correlate(rows, block, block, y + ((g - first) * blocks + b) * block, ldy, x + b * block, ldx,
-                          sums + (int64_t(g) * blocks + b) * block * block, block);
+        const int64_t per_block = (last - first) * block;
+        in_pieces(scratch.crew, blocks * per_block, [&](int64_t from, int64_t to) {
+            for (int64_t b = from / per_block; b * per_block < to; b++)
+                for (int g = first; g < last; g++) {
+                    const int64_t at = b * per_block + (g - first) * block;
+                    const int64_t skip = std::max(from - at, int64_t(0)), until = std::min(to - at, block);
+                    if (skip >= until) continue;
+                    correlate(rows, until - skip, block, y + ((g - first) * blocks + b) * block + skip, ldy,
+                              x + b * block, ldx, sums + ((int64_t(g) * blocks + b) * block + skip) * block, block);
+                }
+        });
     }
     void deliver(const T *sums, int first, int last) const override {
         const int64_t size = block * block;

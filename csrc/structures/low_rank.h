@@ -100,7 +100,8 @@ template <class T> struct LowRank : Term<T> {
         for (int g = first; g < last; g++)
             multiply(rows, y + (g - first) * width, ldy, up_back[g], kept + (tied ? first : g) * rank, ldk);
         const Sum<T> all{(tied ? 1 : last - first) * rank, 0};
-        multiply(rows, all, kept + first * rank, ldk, down_back, tied ? 0 : first * rank, x, ldx);
+        multiply(rows, all, kept + first * rank, ldk, down_back, tied ? 0 : first * rank, Panels{0, down_back.panels()},
+                 x, ldx);
     }
     int64_t kept_size() const override { return rank; }  // L_g^H y_g, or where R is shared, their sum
 

@@ -47,6 +47,8 @@ template <class T> struct Term {
     virtual void pack(T *memory, bool backward) = 0;
     // Numbers of T that the calls below may take from the thread's scratch, for `rows` rows.
     virtual int64_t scratch_size(int64_t rows) const = 0;
+    // Weights whose products the thread shares with its crew, where it has one.
+    virtual int64_t shared_weights() const { return 0; }
     // y (rows, last-first, width) += W x,   and   x (rows, width) += W^H y, for the gates first ... last-1
     virtual void matvec(Arena<T> scratch, int64_t rows, const T *x, int64_t ldx, T *y, int64_t ldy, int first,
                         int last) const = 0;

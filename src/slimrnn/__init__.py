@@ -7,9 +7,11 @@ A layer is any cell x any structure of the recurrent matrix:
 """
 
 # ruff: noqa: E402 -- before torch is imported, which takes seconds
+from slimrnn._collection import pause_while_importing
 from slimrnn._interrupts import take_over
 
 take_over()
+pause_while_importing()
 
 from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate

@@ -125,6 +125,7 @@ BAD: dict[str, Spoil] = {
     **{f"{name}={value}": field(name, value) for name, value in [("term_count", 0), ("term_count", -1)]},
     **{f"{name}={value}": field(name, value) for name, value in [("phases", 0), ("phases", 3), ("phases", 2)]},
     **{f"no {name}": field(name, None) for name in ("cell", "terms", "state", "out", "own")},
+    **{f"{name} alone": field(name, ctypes.addressof(ctypes.c_int64())) for name in ("resets", "reset_state")},
     "too many terms": lambda a: (
         field("term_count", 400)(a),
         field("terms", (TermStruct * 400)(*a.terms[:1] * 400))(a),

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from slimrnn import _collection
 from slimrnn._checks import suggestion
 from slimrnn.errors import DataError, TrainingError, UsageError
 
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = f'expected the package {missing}, got none: pip install "slimrnn[train]"'
         print(f"slimrnn: {' '.join(message.split())}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 2
+    finally:
+        _collection.end()
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -68,6 +71,7 @@ def _dispatch(arguments: list[str]) -> int:
         hint = suggestion(name, COMMANDS)
         raise UsageError(f"expected a command ({', '.join(COMMANDS)}), got {name!r}{hint}")
     command = importlib.import_module(f"slimrnn.cli.{MODULES.get(name, name)}")
+    _collection.collect_again()
     return int(command.run(rest) or 0)
 
 

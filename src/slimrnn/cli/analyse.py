@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -58,6 +60,7 @@ def run(arguments: Sequence[str]) -> None:
         raise UsageError("expected --sequences of at least 1 and --steps of at least 2, got less")
     from slimrnn.training.run_files import writing
 
+    Thread(target=import_module, args=["matplotlib.figure"], daemon=True).start()  # while the measures are taken
     configs = [_config(path, options.task) for path in options.runs]
     with writing(options.out):
         options.out.mkdir(parents=True, exist_ok=True)

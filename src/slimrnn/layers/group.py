@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from slimrnn.cells.base import Cell, State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.ops.reference import Resets
 
 
 class LayerGroup(nn.Module):
@@ -41,9 +42,14 @@ class LayerGroup(nn.Module):
         lengths_B: Tensor | None = None,
         reverse: bool = False,
         vectors_VI: Tensor | None = None,
+        resets: Resets | None = None,
     ) -> tuple[Tensor, State]:
         """As RecurrentLayer."""
-        found = [core(x_TBI, part, lengths_B, reverse, vectors_VI) for core, part in self._shares(state)]
+        anew = [None] * len(self.members) if resets is None else [part for _, part in self._shares(resets.state)]
+        found = []
+        for (core, part), begin in zip(self._shares(state), anew, strict=True):
+            own = None if resets is None or begin is None else resets._replace(state=begin)
+            found.append(core(x_TBI, part, lengths_B, reverse, vectors_VI, own))
         outputs = [output for output, _ in found]
         if self.cell.complex:  # all real parts, then all imaginary ones
             halves = [output.chunk(2, -1) for output in outputs]

@@ -86,6 +86,17 @@ def check_lengths(
     return lengths.to(device)
 
 
+def check_resets(resets: Tensor, shape: tuple[int, ...], device: torch.device, what: str = "resets") -> Tensor:
+    """`resets` must be booleans of this shape."""
+    if not isinstance(resets, Tensor):
+        raise TypeError(f"expected {what} to be a tensor, got {type(resets).__name__}")
+    if resets.dtype != torch.bool:
+        raise TypeError(f"expected {what} of dtype torch.bool, got {resets.dtype}; convert with .bool()")
+    if tuple(resets.shape) != shape:
+        raise ValueError(f"expected {what} of shape {shape}, one for each step, got {tuple(resets.shape)}")
+    return resets.to(device)
+
+
 def without_padding(x: Tensor, lengths: Tensor | Sequence[int] | None, batch_first: bool = False) -> Tensor:
     """Zeros beyond each sequence's end: whatever the padding holds, even NaN, stays outside, also of the gradients."""
     if lengths is None or not isinstance(x, Tensor) or x.is_nested or x.dim() not in (2, 3):

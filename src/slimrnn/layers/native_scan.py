@@ -56,6 +56,7 @@ def native_scan(
     lengths_B: Tensor | None,
     reverse: bool,
     first_step: int,
+    resets: reference.Resets | None = None,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
     phases, u, bias, products, tokens = program.plan.phases, None, None, None, None
@@ -80,13 +81,21 @@ def native_scan(
         again = operators.Definition(_replay(layer), products)
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
-    inputs = native.as_inputs(
-        program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, drawn.seed, first_step * phases, tokens
-    )
+    if resets is not None and phases > 1:
+        resets = _of_first_phase(resets, phases, reverse)
+    noise = (drawn.seed, first_step * phases)
+    inputs = native.as_inputs(program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, *noise, tokens, resets)
     output, last = native.scan(inputs, again)
     if phases > 1:
         output = output[0::phases] if reverse else output[phases - 1 :: phases]
     return output, last
+
+
+def _of_first_phase(resets: reference.Resets, phases: int, reverse: bool) -> reference.Resets:
+    """Of a loop in which every step has several phases: before the first of them."""
+    never = torch.zeros_like(resets.at_TB)
+    at = [resets.at_TB, *[never] * (phases - 1)]
+    return resets._replace(at_TB=torch.stack(at[:: -1 if reverse else 1], 1).flatten(0, 1))
 
 
 class _Products:
@@ -124,7 +133,7 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     There a complex number is a pair, and what stands for both of its parts stands twice."""
 
     def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
-        x, u, bias, state, own, mask, lengths_B, seed, tokens, weights, plan, reverse, first_step = inputs
+        x, u, bias, state, own, mask, lengths_B, seed, tokens, at, anew, weights, plan, reverse, first_step = inputs
         pairs, steps = layer.cell.complex, layer.traced_steps()
         assert steps is not None
         if tokens is not None:
@@ -149,7 +158,10 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
             k, number = next(numbers)
             return turn[k % len(turn)](wx, before, Noise(seed, number))
 
-        output, last = reference.scan(advance, wx, states, lengths_B, reverse)
+        resets = None
+        if at is not None and anew is not None:
+            resets = reference.Resets(at, tuple(from_pairs(part) if pairs else part for part in anew.unbind(0)))
+        output, last = reference.scan(advance, wx, states, lengths_B, reverse, resets)
         joined = torch.stack([torch.view_as_real(part).flatten(-2) if pairs else part for part in last])
         return side_by_side(output), joined
 

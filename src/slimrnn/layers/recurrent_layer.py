@@ -6,6 +6,7 @@ Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +29,7 @@ from slimrnn.layers.transition import Transition
 from slimrnn.ops import native, reference
 from slimrnn.ops.noise import uniform
 from slimrnn.ops.operators import traced
+from slimrnn.ops.reference import Resets
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
@@ -130,10 +132,12 @@ class RecurrentLayer(ChosenBackend):
         lengths_B: Tensor | None = None,
         reverse: bool = False,
         vectors_VI: Tensor | None = None,
+        resets: Resets | None = None,
     ) -> tuple[Tensor, State]:
         """Outputs (T, B, H), or (T, B, 2H) of a complex state: real and imaginary parts side by side; last state.
 
-        x may be tokens (T, B, 1), integers that stand for `vectors_VI`, or without those for one-hot vectors."""
+        x may be tokens (T, B, 1), integers that stand for `vectors_VI`, or without those for one-hot vectors. Resets
+        beyond the length of a sequence must have been removed."""
         self.renew_cells()
         drawn = draw(self, x_TBI)
         if not x_TBI.is_floating_point():
@@ -144,12 +148,30 @@ class RecurrentLayer(ChosenBackend):
         if drawn.x_mask is not None:
             x_TBI = x_TBI * drawn.x_mask
         if self.line == 1:
-            return self._run(x_TBI, state, drawn, lengths_B, reverse)
+            return self._run(x_TBI, state, drawn, lengths_B, reverse, resets)
+        if resets is not None:
+            return self._between_resets(x_TBI, state, drawn, lengths_B, resets)
         if reverse:
             x_TBI = delays.turned(x_TBI, lengths_B)
-        delayed = self._dilated if self.skip is None else self._skipping
-        output, state = delayed(x_TBI, state, drawn, lengths_B)
+        output, state = self._delayed(x_TBI, state, drawn, lengths_B)
         return delays.turned(output, lengths_B) if reverse else output, state
+
+    def _between_resets(
+        self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None, resets: Resets
+    ) -> tuple[Tensor, State]:
+        """With a line of states, all of which are reset: one call for the steps from a reset of any sequence to the
+        next."""
+        outputs, starts = [], [0, *resets.at_TB[1:].any(1).nonzero().flatten().add(1).tolist()]
+        for start, stop in pairwise([*starts, len(x_TBI)]):
+            lengths = None if lengths_B is None else (lengths_B - start).clamp(0, stop - start)
+            drawn_here = drawn if drawn.seed is None else drawn._replace(seed=drawn.seed + start)  # other noise
+            output, state = self._delayed(x_TBI[start:stop], resets.before(start, state), drawn_here, lengths)
+            outputs.append(output)
+        return torch.cat(outputs), state
+
+    def _delayed(self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None) -> tuple[Tensor, State]:
+        delayed = self._dilated if self.skip is None else self._skipping
+        return delayed(x_TBI, state, drawn, lengths_B)
 
     def _dilated(self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None) -> tuple[Tensor, State]:
         mask = None if drawn.h_mask is None else drawn.h_mask.repeat(self.delay, 1)
@@ -178,18 +200,32 @@ class RecurrentLayer(ChosenBackend):
         return side_by_side(output), last
 
     def _run(
-        self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None, reverse: bool
+        self,
+        x_TBI: Tensor,
+        state: State,
+        drawn: Drawn,
+        lengths_B: Tensor | None,
+        reverse: bool,
+        resets: Resets | None = None,
     ) -> tuple[Tensor, State]:
         if self.checkpoint_every is None or not torch.is_grad_enabled() or traced():  # which would fix their number
-            return self.scan(x_TBI, None, state, drawn, lengths_B, reverse)
-        return self._scan_in_segments(self.checkpoint_every, x_TBI, state, drawn, lengths_B, reverse)
+            return self.scan(x_TBI, None, state, drawn, lengths_B, reverse, 0, resets)
+        return self._scan_in_segments(self.checkpoint_every, x_TBI, state, drawn, lengths_B, reverse, resets)
 
     def _scan_in_segments(
-        self, k: int, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None, reverse: bool
+        self,
+        k: int,
+        x_TBI: Tensor,
+        state: State,
+        drawn: Drawn,
+        lengths_B: Tensor | None,
+        reverse: bool,
+        resets: Resets | None,
     ) -> tuple[Tensor, State]:
         """Segments of k steps, of which only the states between them are kept: backward runs each again. The same
         numbers, in the memory of one segment's history."""
-        given = [t for t in (x_TBI, *drawn[:3], lengths_B, *state) if t is not None]
+        anew = () if resets is None else (resets.at_TB, *resets.state)
+        given = [t for t in (x_TBI, *drawn[:3], lengths_B, *state, *anew) if t is not None]
         unchanged = None if torch.compiler.is_compiling() else Snapshot(lambda: [*given, *self._read_in_scan()])
 
         def scan(*arguments: Any) -> tuple[Tensor, State]:
@@ -202,7 +238,8 @@ class RecurrentLayer(ChosenBackend):
         for start in reversed(starts) if reverse else starts:
             piece = x_TBI[start : start + k]
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, len(piece))
-            arguments = (piece, None, state, drawn, lengths, reverse, start)
+            here = None if resets is None else resets.of_steps(start, start + k)
+            arguments = (piece, None, state, drawn, lengths, reverse, start, here)
             output, state = checkpoint(scan, *arguments, use_reentrant=False, preserve_rng_state=False)
             outputs.append(output)
         return torch.cat(outputs[::-1] if reverse else outputs), state
@@ -221,12 +258,13 @@ class RecurrentLayer(ChosenBackend):
         lengths_B: Tensor | None = None,
         reverse: bool = False,
         first_step: int = 0,
+        resets: Resets | None = None,
     ) -> tuple[Tensor, State]:
         """Over inputs, or over their products; `first_step` is the number of the first in the whole sequence."""
         given = wx_TBGH if x_TBI is None else x_TBI if drawn.table is None else drawn.table
         assert given is not None
         backend = self.backend
-        if backend == "torch" and x_TBI is not None and torch_scan.can_serve(x_TBI):
+        if backend == "torch" and resets is None and x_TBI is not None and torch_scan.can_serve(x_TBI):
             torch_scan.check_layer(self)  # again: it may have changed since
             return torch_scan.run(self, x_TBI, state, lengths_B, reverse)
         if backend == "native":
@@ -234,13 +272,13 @@ class RecurrentLayer(ChosenBackend):
         if backend == "native" and native.can_serve(given.real if given.is_complex() else given):
             program = native_program(self, drawn.maps)
             if program is not None:
-                return native_scan(self, program, x_TBI, wx_TBGH, state, drawn, lengths_B, reverse, first_step)
+                return native_scan(self, program, x_TBI, wx_TBGH, state, drawn, lengths_B, reverse, first_step, resets)
         if x_TBI is not None:
             wx_TBGH = self.input_product(x_TBI, drawn.table)
         assert wx_TBGH is not None
         steps = range(first_step, first_step + len(wx_TBGH))
         advance = self.advance(drawn, reversed(steps) if reverse else steps, reverse)
-        output, last = reference.scan(advance, wx_TBGH, state, lengths_B, reverse)
+        output, last = reference.scan(advance, wx_TBGH, state, lengths_B, reverse, resets)
         return side_by_side(output), last
 
     # --- one step ---------------------------------------------------------------------------------------

@@ -32,9 +32,10 @@ from slimrnn.layers.inputs import (
 )
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
 from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.layers.resets import renewed, resets_of
 from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.layers.tokens import TokenInput, is_tokens
-from slimrnn.ops.reference import valid_steps
+from slimrnn.ops.reference import Resets, valid_steps
 from slimrnn.structures import Dense, Structure
 
 if TYPE_CHECKING:
@@ -158,10 +159,16 @@ class RecurrentStack(TokenInput):
         hx: States | None = None,
         *,
         lengths: Tensor | Sequence[int] | None = None,
+        resets: Tensor | None = None,
+        reset_state: States | None = None,
     ) -> tuple[Any, Any]:
         """As torch.nn: `output, h_n = rnn(x, h_0)`; `lengths=` for a padded ragged batch, which may also come as a
         PackedSequence or as a nested tensor (B, T, I); the output then comes in the same form. With `vocabulary` or
         `one_hot`, input may be integers, without the axis I: `rnn(tokens)` is `rnn(rnn.vectors(tokens))`.
+
+        resets -- booleans (T, B), or (B, T) with batch_first, or (T) of one sequence: where one is true, the sequence
+        begins anew, and its state *before* that step is `reset_state` (as hx; by default the initial state, learned or
+        zero). No gradient passes a reset.
 
         Beyond a sequence's length its state stays and its output is zero. A complex state's output is its real and
         imaginary parts side by side; h_n is complex."""
@@ -169,8 +176,9 @@ class RecurrentStack(TokenInput):
             if lengths is not None:
                 raise ValueError(f"expected no lengths with a {type(input).__name__}, which has its own, got both")
             if isinstance(input, PackedSequence):
-                return self._forward_packed(input, hx)
-            rows, last = self._forward_packed(packed(input, 2 if self.takes_tokens and is_tokens(input) else 3), hx)
+                return self._forward_packed(input, hx, resets, reset_state)
+            dims = 2 if self.takes_tokens and is_tokens(input) else 3
+            rows, last = self._forward_packed(packed(input, dims), hx, resets, reset_state)
             return nested_as(rows, input), last
         x = self._checked(input, (2, 3), "input")
         batched = x.dim() == 3
@@ -182,24 +190,31 @@ class RecurrentStack(TokenInput):
         if time == 0:
             raise RuntimeError("expected sequences of at least one step, got zero length")
         ragged = None if lengths is None else check_lengths(lengths, time, batch, x.device)
-        output, states = self._run(x, self._states(hx, batch, batched), ragged)
+        anew = resets_of(self, resets, reset_state, time, batch, batched, ragged)
+        output, states = self._run(x, self.states_of(hx, batch, batched), ragged, anew)
         if not batched:
             output = output.squeeze(1)
         elif self.batch_first:
             output = output.transpose(0, 1)
-        return output, self._join(states, batched)
+        return output, self.joined(states, batched)
 
-    def _forward_packed(self, packed: PackedSequence, hx: States | None) -> tuple[PackedSequence, States]:
+    def _forward_packed(
+        self, packed: PackedSequence, hx: States | None, resets: Tensor | None, reset_state: States | None
+    ) -> tuple[PackedSequence, States]:
         rows = self._checked(packed.data, (2,), "packed input")
         x, lengths = pad_packed_sequence(packed._replace(data=rows))  # in the user's order, as hx is
-        output, states = self._run(x, self._states(hx, len(lengths), True), lengths.to(x.device))
+        ragged = lengths.to(x.device)
+        anew = resets_of(self, resets, reset_state, len(x), len(lengths), True, ragged)
+        output, states = self._run(x, self.states_of(hx, len(lengths), True), ragged, anew)
         order = packed.sorted_indices
         if order is not None:
             output, lengths = output.index_select(1, order), lengths.index_select(0, order.to(lengths.device))
         data = pack_padded_sequence(output, lengths).data
-        return PackedSequence(data, packed.batch_sizes, order, packed.unsorted_indices), self._join(states, True)
+        return PackedSequence(data, packed.batch_sizes, order, packed.unsorted_indices), self.joined(states, True)
 
-    def _run(self, x_TBI: Tensor, states: list[State], lengths: Tensor | None) -> tuple[Tensor, list[State]]:
+    def _run(
+        self, x_TBI: Tensor, states: list[State], lengths: Tensor | None, resets: list[Resets] | None = None
+    ) -> tuple[Tensor, list[State]]:
         if lengths is not None:  # whatever the padding holds, even NaN, stays outside
             x_TBI = x_TBI.masked_fill(~valid_steps(len(x_TBI), lengths), 0)
         last: list[State] = []
@@ -213,7 +228,8 @@ class RecurrentStack(TokenInput):
                 outputs = []
                 for direction in range(self.num_directions):
                     k = depth * self.num_directions + direction
-                    h_TBH, state = self._at(k)(below, states[k], lengths, direction == 1, None if depth else vectors_VI)
+                    vectors, anew = None if depth else vectors_VI, None if resets is None else resets[k]
+                    h_TBH, state = self._at(k)(below, states[k], lengths, direction == 1, vectors, anew)
                     outputs.append(h_TBH)
                     last.append(state)
                 output = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -222,12 +238,16 @@ class RecurrentStack(TokenInput):
 
     # --- step by step -----------------------------------------------------------------------------------
 
-    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+    def step(self, x_t: Tensor, state: States | None = None, *, reset: Tensor | None = None) -> tuple[Tensor, States]:
         """Streaming: `y_t, state = rnn.step(x_t, state)` with x_t of shape (B, I) or (I), or tokens (B) or ().
+
+        reset -- booleans (B), or () of one sequence: where one is true, the step begins with the initial state.
 
         Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
         were changed; `fixed_weights` saves that. Of more than 1 MiB of weights, single numbers written through `.data`
         or numpy may be seen some steps later."""
+        if reset is not None and state is not None:
+            state = renewed(self, state, reset)
         if self.takes_tokens:
             x_t = self._step_vectors(x_t)
         stepped = None if state is None else lean_step(self, x_t, state)
@@ -237,7 +257,7 @@ class RecurrentStack(TokenInput):
         x = check_input(x_t, (1, 2), self.input_size, self._dtype, "x_t")
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
-        states = self._states(state, x.shape[0], batched)
+        states = self.states_of(state, x.shape[0], batched)
         with _full_precision(x.device.type):
             for depth in range(self.num_layers):
                 below = functional.dropout(x, self.dropout, self.training) if depth else x
@@ -245,7 +265,7 @@ class RecurrentStack(TokenInput):
                 states[depth] = layer.step(below, states[depth])
                 output = side_by_side(layer.shown(states[depth]))
                 x = output + x if self.residual and depth else output
-        return (x if batched else x.squeeze(0)), self._join(states, batched)
+        return (x if batched else x.squeeze(0)), self.joined(states, batched)
 
     def _check_step(self) -> None:
         if self.bidirectional:
@@ -272,13 +292,13 @@ class RecurrentStack(TokenInput):
         if batch is not None and (not isinstance(batch, int) or batch < 0):
             raise ValueError(f"expected batch to be a non-negative int, got {batch!r}")
         states = [self._at(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
-        return self._join(states, batch is not None)
+        return self.joined(states, batch is not None)
 
     @property
     def _device(self) -> str:
         return some_parameter(self.layers).device.type
 
-    def _states(self, hx: States | None, batch: int, batched: bool) -> list[State]:
+    def states_of(self, hx: States | None, batch: int, batched: bool) -> list[State]:
         """The states of each layer."""
         count = len(self.layers)
         if hx is None:
@@ -289,7 +309,7 @@ class RecurrentStack(TokenInput):
             parts = tuple(part.unsqueeze(1) for part in parts)
         return [tuple(part[k] for part in parts) for k in range(count)]
 
-    def _join(self, states: list[State], batched: bool) -> States:
+    def joined(self, states: list[State], batched: bool) -> States:
         """Per-layer states as torch returns them: (L·D, B, H), and a pair of these for the LSTM."""
         joined = tuple(torch.stack(part) for part in zip(*states, strict=True))
         if not batched:

@@ -31,6 +31,8 @@ class Inputs(NamedTuple):
     lengths: Tensor | None  # (B)
     seed: Tensor | None  # of noise: one int64
     tokens: Tensor | None  # (T, B) int64: the row of x that a step takes
+    resets: Tensor | None  # (T, B) bool: the state before the step is
+    reset_state: Tensor | None  # (S, B, W)
     weights: Sequence[Tensor]  # of the terms
     plan: Plan
     reverse: bool
@@ -41,13 +43,13 @@ class Inputs(NamedTuple):
         return len(self.x if self.tokens is None else self.tokens)
 
 
-SINGLE = 9  # tensors of Inputs before the weights
+SINGLE = 11  # tensors of Inputs before the weights
 
 
 def with_tensors(tensors: Sequence[Any], plan: Plan, reverse: bool, first_step: int) -> Inputs:
     """Inputs from their tensors in order, the weights last, one by one."""
-    x, u, bias, state, own, mask, lengths, seed, tokens, *weights = tensors
-    return Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
+    single: Any = tensors[:SINGLE]
+    return Inputs._make([*single, list(tensors[SINGLE:]), plan, reverse, first_step])
 
 
 def in_memory(tensor: Tensor) -> Tensor:
@@ -61,19 +63,20 @@ class Call:
     def __init__(self, inputs: Inputs, time: int, gradients: Sequence[Tensor] = (), **results: Tensor | None) -> None:
         """`results` are other tensors that the struct points to. One that is not contiguous is copied, so those that
         are written must be."""
-        x, u, bias, state, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step = inputs
+        x, u, bias, state, own, mask, lengths, seed, tokens, resets, anew, weights, plan, reverse, first_step = inputs
         _, batch, width = state.shape
         self.terms = FilledTerms(plan, weights, gradients)
         self.cell = plan.cell.struct(width)
         lengths = None if lengths is None else lengths.to(torch.int64)
         results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths, tokens=tokens)
+        results.update(resets=resets, reset_state=anew)
         self.held = {name: in_memory(tensor) for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
             dtype=DTYPES[state.dtype],
             is_complex=plan.complex,
             reverse=reverse,
-            threads=min(torch.get_num_threads(), batch) if enough else 1,
+            threads=torch.get_num_threads() if enough else 1,
             term_count=len(plan.terms),
             phases=plan.phases,
             time=time,

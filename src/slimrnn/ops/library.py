@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 7
+ABI = 8
 STATUS = {
     1: "bad argument",
     2: "out of memory",
@@ -98,8 +98,9 @@ class ScanStruct(ctypes.Structure):
         ("cell", POINTER(CellStruct)),
         ("terms", POINTER(TermStruct)),
         *((name, c_void_p) for name in ("x", "tokens", "u", "bias", "state", "own", "mask", "lengths")),
-        *((name, c_void_p) for name in ("out", "gate_history", "state_history", "last")),
+        *((name, c_void_p) for name in ("resets", "reset_state", "out", "gate_history", "state_history", "last")),
         *((name, c_void_p) for name in ("d_out", "d_last", "d_state", "d_wx", "d_u", "d_bias", "d_own")),
+        ("d_reset_state", c_void_p),
     )
 
 

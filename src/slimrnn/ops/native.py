@@ -12,6 +12,7 @@ from slimrnn._fields import pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES, SINGLE, Inputs
 from slimrnn.ops.eager import EagerScan, can_bypass_dispatcher
 from slimrnn.ops.operators import Definition, as_arguments, calling, run_forward, traced, transformed
+from slimrnn.ops.reference import Resets
 from slimrnn.ops.terms import Program
 
 HALF = (torch.float16, torch.bfloat16)
@@ -19,7 +20,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The output as of the reference layer, real and imaginary parts side by side, and the last state."""
-    tensors = [t for t in (*inputs[:5], *inputs.weights) if t is not None]
+    tensors = [t for t in (*inputs[:5], inputs.reset_state, *inputs.weights) if t is not None]
     # A trace is differentiated or not wherever it is run, and not as it was made.
     keep = traced() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
     if not can_bypass_dispatcher(tensors):
@@ -51,6 +52,7 @@ def as_inputs(
     seed: Tensor | None = None,
     first_step: int = 0,
     tokens: Tensor | None = None,
+    resets: Resets | None = None,
 ) -> Inputs:
     """A layer's tensors as the core takes them: real, a complex number as a pair.
 
@@ -58,6 +60,8 @@ def as_inputs(
     each token (V, G, H)."""
     plan, weights, own = program
     start = torch.stack([pairs_flat(part) for part in state])  # a copy: the caller's own may change before backward
+    anew = None if resets is None else torch.stack([pairs_flat(part) for part in resets.state])
+    at = None if resets is None else resets.at_TB
     own = None if own is None else own.to(start.dtype)  # a cell may have forgotten the type that it was given
     if plan.complex:
         weights = [real_view(weight) for weight in weights]
@@ -66,7 +70,7 @@ def as_inputs(
         bias = None if bias is None else pairs_flat(bias)
         x = x if u is not None else pairs_flat(x)
         u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
-    return Inputs(x, u, bias, start, own, mask, lengths, seed, tokens, weights, plan, reverse, first_step)
+    return Inputs(x, u, bias, start, own, mask, lengths, seed, tokens, at, anew, weights, plan, reverse, first_step)
 
 
 def can_serve(x: Tensor) -> bool:

@@ -22,12 +22,12 @@ from slimrnn.ops.terms import Plan
 
 FUNCTORCH: Any = torch._C._functorch
 Results = tuple[Tensor, Tensor, Tensor, Tensor]
-OPTIONAL = ("u", "bias", "own", "mask", "lengths", "seed", "tokens")  # of the inputs
+OPTIONAL = ("u", "bias", "own", "mask", "lengths", "seed", "tokens", "resets", "reset_state")  # of the inputs
 
 # The fields of Inputs, the plan as text.
 SCHEMA = (
     "Tensor x, Tensor? u, Tensor? bias, Tensor state, Tensor? own, Tensor? mask, Tensor? lengths, Tensor? seed, "
-    "Tensor? tokens, Tensor[] weights, str plan, bool reverse, int first_step"
+    "Tensor? tokens, Tensor? resets, Tensor? reset_state, Tensor[] weights, str plan, bool reverse, int first_step"
 )
 
 
@@ -74,14 +74,16 @@ def run_forward(inputs: Inputs, keep: bool) -> Results:
 def run_backward(
     d_out: Tensor, d_last: Tensor, out: Tensor, gates: Tensor, states: Tensor, inputs: Inputs, want_wx: bool
 ) -> list[Tensor]:
-    """-> gradients of U x + b (as x; empty unless wanted), u, bias, own (empty where None), state, weights..."""
+    """-> gradients of U x + b (as x; empty unless wanted), u, bias, own, reset_state (empty where None), state,
+    weights..."""
     found = _gradients(out, inputs, want_wx)
-    d_wx, d_u, d_bias, d_own, d_state, *d_weights = found
-    for sums in (d_u, d_bias, d_own, *d_weights, *([] if inputs.tokens is None else [d_wx])):
+    d_wx, d_u, d_bias, d_own, d_reset, d_state, *d_weights = found
+    for sums in (d_u, d_bias, d_own, d_reset, *d_weights, *([] if inputs.tokens is None else [d_wx])):
         sums.zero_()
     given = {"d_out": d_out, "d_last": d_last, "out": out}
     history = {"gate_history": _or_none(gates), "state_history": _or_none(states)}
     summed = {"d_wx": _or_none(d_wx), "d_u": _or_none(d_u), "d_bias": _or_none(d_bias), "d_own": _or_none(d_own)}
+    summed["d_reset_state"] = _or_none(d_reset)
     Call(inputs, len(out), d_weights, **given, **history, **summed, d_state=d_state).run("slimrnn_backward")
     return found
 
@@ -102,7 +104,8 @@ def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
     state = inputs.state
     rows = (len(out), state.shape[1]) if inputs.tokens is None else (len(inputs.x),)
     d_wx = out.new_empty((*rows, inputs.plan.cell.gates, state.shape[-1]) if want_wx else 0)
-    optional = [out.new_empty(0 if t is None else t.shape) for t in (inputs.u, inputs.bias, inputs.own)]
+    given = (inputs.u, inputs.bias, inputs.own, inputs.reset_state)
+    optional = [out.new_empty(0 if t is None else t.shape) for t in given]
     return [d_wx, *optional, state.new_empty(state.shape), *(w.new_empty(w.shape) for w in inputs.weights)]
 
 
@@ -157,7 +160,8 @@ _register(
 def save(ctx: Any, inputs: Inputs, output: Results, definition: Definition | None) -> None:
     """Keep what `differentiate` needs."""
     ctx.set_materialize_grads(False)  # nobody differentiates the history: no zeros for it
-    ctx.definition, ctx.scalars = definition, inputs[SINGLE + 1 :]
+    ctx.definition = definition
+    ctx.scalars = {"plan": inputs.plan, "reverse": inputs.reverse, "first_step": inputs.first_step}
     out, _, gates, states = output
     optional = [getattr(inputs, name) for name in OPTIONAL]
     ctx.present = [t is not None for t in optional]
@@ -172,19 +176,22 @@ def differentiate(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the tensors of Inputs, the weights last; `backward` is run_backward or its operator."""
     out, gates, states, x, state, *rest = ctx.saved_tensors
-    u, bias, own, mask, lengths, seed, tokens = (rest.pop(0) if present else None for present in ctx.present)
-    inputs = Inputs(x, u, bias, state, own, mask, lengths, seed, tokens, rest, *ctx.scalars)
+    optional: dict[str, Any] = {
+        name: rest.pop(0) if present else None for name, present in zip(OPTIONAL, ctx.present, strict=True)
+    }
+    inputs = Inputs(x=x, state=state, weights=rest, **optional, **ctx.scalars)
     d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
     if ctx.definition is not None and (torch.is_grad_enabled() or transformed(d_out, d_last)):
         return _differentiate_again(ctx.definition, inputs, d_out, d_last)
-    d_wx, d_u, d_bias, d_own, d_state, *d_weights = backward(d_out, d_last, out, gates, states, inputs, want_x)
-    d_x = None
+    d_wx, d_u, d_bias, d_own, d_reset, d_state, *d_weights = backward(d_out, d_last, out, gates, states, inputs, want_x)
+    found: dict[str, Tensor | None] = {"state": d_state}
     if want_x:
         with torch.autocast(d_wx.device.type, enabled=False):  # as forward: backward may be called inside of one
-            d_x = d_wx if u is None else d_wx.flatten(2) @ u.flatten(0, 1)
-    of_u, of_bias, of_own = (None if t is None else d for t, d in ((u, d_u), (bias, d_bias), (own, d_own)))
-    return d_x, of_u, of_bias, d_state, of_own, None, None, None, None, *d_weights
+            found["x"] = d_wx if inputs.u is None else d_wx.flatten(2) @ inputs.u.flatten(0, 1)
+    for name, gradient in (("u", d_u), ("bias", d_bias), ("own", d_own), ("reset_state", d_reset)):
+        found[name] = None if optional[name] is None else gradient
+    return *(found.get(name) for name in Inputs._fields[:SINGLE]), *d_weights
 
 
 def _differentiate_again(

@@ -6,6 +6,7 @@ Shape suffixes: T time, B batch, G gates, H hidden units.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,12 +15,28 @@ State = tuple[Tensor, ...]  # (B, H) each; the first one is the layer's output
 Step = Callable[[Tensor, State], State]  # (U x_t + b, state before) -> state
 
 
+class Resets(NamedTuple):
+    """Where sequences begin anew: before these steps their state is `state`, and not what the step before has left."""
+
+    at_TB: Tensor
+    state: State
+
+    def before(self, t: int, state: State) -> State:
+        """The state before step t, of what the step before it has left."""
+        at_B1 = self.at_TB[t].unsqueeze(-1)
+        return tuple(torch.where(at_B1, anew, left) for anew, left in zip(self.state, state, strict=True))
+
+    def of_steps(self, start: int, stop: int) -> Resets:
+        return self._replace(at_TB=self.at_TB[start:stop])
+
+
 def scan(
     step: Step,
     wx_TBGH: Tensor,
     state: State,
     lengths_B: Tensor | None = None,
     reverse: bool = False,
+    resets: Resets | None = None,
 ) -> tuple[Tensor, State]:
     """Run a step over time and return the outputs (T, B, H) and the last state.
 
@@ -33,6 +50,8 @@ def scan(
     inputs = wx_TBGH.unbind(0)
     outputs, zero = list(inputs), state[0].new_zeros(())
     for t in reversed(range(len(inputs))) if reverse else range(len(inputs)):
+        if resets is not None:
+            state = resets.before(t, state)
         new = step(inputs[t], state)
         if valid is not None:
             new = tuple(torch.where(valid[t], after, before) for after, before in zip(new, state, strict=True))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-BLOCK_SIZE = 2**24  # most elements in a block of scores
+BLOCK_SIZE = 2**20  # most elements in a block of scores: those of a larger one leave the cache between operations
 
 
 class Candidates(NamedTuple):
@@ -113,9 +113,11 @@ class _LogPartition(torch.autograd.Function):
             scores = torch.addmm(bias_C, rows, matrix_CE.t())
             hit = places >= 0
             scores[hit.nonzero()[:, 0], places[hit]] = -torch.inf
-            log_z = torch.logaddexp(scores.logsumexp(-1), positive)
+            highest = scores.amax(-1).clamp_min(torch.finfo(scores.dtype).min)  # −∞ where the target is all there is
+            shares = scores.sub_(highest[:, None]).exp_()  # taken once, and in place: a block is most of the time
+            log_z = torch.logaddexp(highest + shares.sum(-1).log(), positive)
             total += (weights * (log_z - positive)).sum()
-            chances = scores.sub_(log_z[:, None]).exp_().mul_(weights[:, None])
+            chances = shares.mul_((weights * (highest - log_z).exp())[:, None])
             torch.mm(chances, matrix_CE, out=d_rows[block])
             d_positive[block] = weights * ((positive - log_z).exp() - 1)
             d_matrix.addmm_(chances.t(), rows)

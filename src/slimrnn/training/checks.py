@@ -76,6 +76,11 @@ def _check_sizes(value: object, where: str) -> None:
 class _Affordable(TorchDispatchMode):
     """Refuses tensors larger than the memory: a system may promise them, and end the process that uses them."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Or torch imports torch._dynamo for the first tensor, which takes as long as torch itself."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:

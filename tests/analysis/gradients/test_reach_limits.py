@@ -51,7 +51,7 @@ def most_kept(measure: Callable[[], object]) -> int:
 
     def pack(tensor: Tensor) -> Kept:
         nonlocal now, most
-        kept = Kept(tensor)
+        kept = Kept(tensor.detach())  # an output that knows what it came from would keep itself
         now += tensor.numel()
         most = max(most, now)
         weakref.finalize(kept, dropped, tensor.numel())

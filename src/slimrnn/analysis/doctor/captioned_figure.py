@@ -31,6 +31,10 @@ class CaptionedFigure:
 
         drawn = io.BytesIO()
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": self.name}):
+            layout = self.figure.get_layout_engine()
+            if layout is not None:  # once for all kinds: it takes longer than to draw
+                layout.execute(self.figure)
+                self.figure.set_layout_engine(None)
             metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
             self.figure.savefig(drawn, format=kind, dpi=200, metadata=metadata)
         return drawn.getvalue()

@@ -5,7 +5,8 @@ Shape suffixes: T time, B batch, S width of a state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from slimrnn.analysis.gradients.reach import Reach
 from slimrnn.analysis.gradients.state_reach import state_reach
 from slimrnn.analysis.matrices.spectrum import spectra
 from slimrnn.analysis.memory.capacity import Capacity, memory_capacity
-from slimrnn.analysis.memory.gates import activities
+from slimrnn.analysis.memory.gates import GateActivity, activities
 from slimrnn.analysis.memory.memory_range import SHORTEST, memory_range
 from slimrnn.analysis.model.costs import LayerCost
 from slimrnn.analysis.model.layer_inputs import LayerInput
@@ -51,9 +52,22 @@ def measure_layers(
         gates = activities(trajectories) if known else []
     except ValueError as error:  # the inputs are finite, but the states are not
         return [replace(one, overflows=True, left_out=dict.fromkeys(NEEDS_DATA, str(error))) for one in found]
-    steps, sequences, shortest = _size(views[0], given)
-    for place, view in enumerate(views):
+    with ThreadPoolExecutor(1) as beside:  # numpy's measures, while torch's go on: they do not wait for each other
+        pending = _measure_gradients(found, gates, given, limits, beside)
+        _add_ranges(found, given, _size(views[0], given)[2])
+        _add_capacity(found, given, limits)
+        return [replace(one, **dependence()) for one, dependence in zip(found, pending, strict=True)]
+
+
+def _measure_gradients(
+    found: list[LayerDiagnosis], gates: Sequence[GateActivity], given: LayerInput, limits: Limits, beside: Executor
+) -> list[Callable[[], dict[str, Any]]]:
+    """Layer by layer; what it returns waits for the measures of dependence."""
+    pending = []
+    steps, sequences, _ = _size(found[0].view, given)
+    for place, view in enumerate([one.view for one in found]):
         left_out = _unknown(view)
+        pending.append(_dependence(view, given, steps, limits, left_out, beside))
         lags = min(limits.lags, steps - 1)
         if not lags:
             left_out["reach"] = "it needs sequences of at least 2 steps, got 1"
@@ -65,11 +79,8 @@ def measure_layers(
             input_reach=_input_reach(view, given, limits, lags) if lags else None,
             gates=tuple(gate for gate in gates if gate.core == place),
             left_out=left_out,
-            **_dependence(view, given, steps, limits, left_out),
         )
-    _add_ranges(found, given, shortest)
-    _add_capacity(found, given, limits)
-    return found
+    return pending
 
 
 def _unknown(view: LayerView) -> dict[str, str]:
@@ -140,29 +151,40 @@ def _input_reach(view: LayerView, given: LayerInput, limits: Limits, lags: int) 
 
 
 def _dependence(
-    view: LayerView, given: LayerInput, steps: int, limits: Limits, left_out: dict[str, str]
-) -> dict[str, Any]:
+    view: LayerView, given: LayerInput, steps: int, limits: Limits, left_out: dict[str, str], beside: Executor
+) -> Callable[[], dict[str, Any]]:
     """Of the states of the longest sequence, after a warm-up."""
+    series = _series(view, given, steps, limits, left_out)
+    if series is None:
+        return dict
+
+    def measure() -> dict[str, Any]:
+        return {
+            "autocorrelation": autocorrelation_norms(series, resamples=limits.bootstraps),
+            "convergence": convergence(series),
+            "long_memory": local_whittle(series),
+        }
+
+    return beside.submit(measure).result
+
+
+def _series(view: LayerView, given: LayerInput, steps: int, limits: Limits, left_out: dict[str, str]) -> Array | None:
     first = int(WARM_UP * steps)
     if steps - first < LEAST_STEPS:
         least = -(-LEAST_STEPS * 4 // 3)
         left_out["dependence"] = f"it needs a sequence of at least {least} steps, got {steps}"
-        return {}
+        return None
     series = _states(view, given)[first:]
     moving = np.ptp(series, axis=0) > 1e-9 * np.abs(series).max(0)
     if not moving.any():
         left_out["dependence"] = "it needs states that change, got constant ones"
-        return {}
+        return None
     series = series[:, moving]
     series = series[:, np.linspace(0, series.shape[1] - 1, min(series.shape[1], limits.series)).astype(int)]
     if np.median(np.abs(np.diff(series, axis=0)).max(1)) < RESTING * np.ptp(series, axis=0).max():
         left_out["dependence"] = "it needs states that vary all the time, got ones that rest more often than not"
-        return {}
-    return {
-        "autocorrelation": autocorrelation_norms(series, resamples=limits.bootstraps),
-        "convergence": convergence(series),
-        "long_memory": local_whittle(series),
-    }
+        return None
+    return series
 
 
 def _states(view: LayerView, given: LayerInput) -> Array:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from slimrnn._checks import check_count
+from slimrnn._fields import real_view
 from slimrnn.analysis.gradients.reach import Reach
 from slimrnn.cells.base import State
 
@@ -54,6 +55,17 @@ def states_between(
         steps = sum(len(segment) for segment in segments)
         raise ValueError(f"expected states that stay finite over {steps} steps, got NaN or infinity")
     return list(zip(*(place.unbind(0) for place in kept), strict=True)), output
+
+
+def carried_back(vectors: Sequence[Tensor], after: Sequence[Tensor], before: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """vᵀ ∂after/∂before.
+
+    As the gradient of a number, Re v̄ᵀ after: given the vectors themselves, torch.autograd.grad would first import
+    sympy, which takes longer than many a measure."""
+    with torch.enable_grad():
+        number = sum((real_view(a) * real_view(v)).sum() for a, v in zip(after, vectors, strict=True))
+    assert isinstance(number, Tensor)
+    return torch.autograd.grad(number, [*before], materialize_grads=True)
 
 
 def brought_back(rows_VBN: Tensor, log_scale_B: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from slimrnn.analysis.gradients._probes import (
     ROWS,
     NormTable,
     brought_back,
+    carried_back,
     check_lags,
     reach_of,
     segment_length,
@@ -170,7 +171,7 @@ def _backward(run: Run, piece: Piece, seeds_VBO: Tensor, table: NormTable) -> No
         output, last = run(x, states)
         after = last if carried else (output[-1],)
         vectors = carried or (seeds_VBO.flatten(0, 1),)
-        d_x, *d_states = torch.autograd.grad(after, (x, *states), vectors, materialize_grads=True)
+        d_x, *d_states = carried_back(vectors, after, (x, *states))
         table.add(d_x.flip(0).unflatten(1, (count, batch)), log_scale_B)
         if table.full:
             break

@@ -16,6 +16,7 @@ from slimrnn.analysis.gradients._probes import (
     ROWS,
     NormTable,
     brought_back,
+    carried_back,
     check_lags,
     reach_of,
     segment_length,
@@ -24,6 +25,7 @@ from slimrnn.analysis.gradients._probes import (
 )
 from slimrnn.analysis.gradients.reach import Reach
 from slimrnn.analysis.model.layers import LayerView, frozen, one_layer
+from slimrnn.analysis.model.linear_steps import Linearizer, can_serve
 from slimrnn.cells.base import State
 from slimrnn.layers import RecurrentLayer
 from slimrnn.layers.stack import States
@@ -83,26 +85,41 @@ def _carry_back(
     """The table's norms, by segments from the last to the first."""
     batch = table.values.shape[-1]
     rows_VBS, log_scale_B = carried_VS.unsqueeze(1).expand(-1, batch, -1), carried_VS.new_zeros(batch)
-    table.add(rows_VBS[None, ..., chosen_S], log_scale_B)
+    columns = slice(None) if bool(chosen_S.all()) else chosen_S  # no copy of a whole
+    table.add(rows_VBS[None, ..., columns], log_scale_B)
+    linearizer = Linearizer(core) if core.line == 1 and can_serve(core) else None
     for x_TBI, before in segments:
-        back_TVBS = _through(core, x_TBI, before, rows_VBS)
-        table.add(back_TVBS[..., chosen_S], log_scale_B)
+        if linearizer is None:
+            back_TVBS = _through_copies(core, x_TBI, before, rows_VBS)
+        else:
+            back_TVBS = _through(linearizer, x_TBI, before, rows_VBS)
+        table.add(back_TVBS[..., columns], log_scale_B)
         if table.full:
             break
         rows_VBS, log_scale_B = brought_back(back_TVBS[-1], log_scale_B)
 
 
-def _through(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
-    """vᵀ ∂s/∂s_t for the rows v, where s is the state after a segment, from its last step back to the state before it.
+def _through(linearizer: Linearizer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
+    """vᵀ ∂s/∂s_t for the rows v, where s is the state after a segment, from its last step back to the state before
+    it."""
+    steps, _, _ = linearizer.along(x_TBI, before)
+    back_TVBS = rows_VBS.new_empty(len(x_TBI), *rows_VBS.shape)
+    d_state = _unpacked(rows_VBS, before)
+    for place, t in enumerate(reversed(range(len(x_TBI)))):
+        d_state = steps.back(t, d_state)
+        back_TVBS[place] = _packed(d_state)
+    return back_TVBS
 
-    Every v has a copy of the segment, so that they are one batch."""
+
+def _through_copies(core: RecurrentLayer, x_TBI: Tensor, before: State, rows_VBS: Tensor) -> Tensor:
+    """The same for any step. Every v has a copy of the segment, so that they are one batch."""
     count = len(rows_VBS)
     states = [_packed(before).repeat(count, 1).requires_grad_()]
     given_TB = core.input_product(x_TBI) if core.line == 1 else x_TBI
     for given_B in given_TB.unbind(0):
         copies = given_B.repeat(count, *(1 for _ in given_B.shape[1:]))
         states.append(_packed(_step(core, copies, _unpacked(states[-1], before))))
-    gradients = torch.autograd.grad(states[-1], states[:-1], rows_VBS.flatten(0, 1), materialize_grads=True)
+    gradients = carried_back([rows_VBS.flatten(0, 1)], states[-1:], states[:-1])
     stacked: Tensor = torch.stack(gradients[::-1])
     return stacked.view(-1, *rows_VBS.shape)
 
@@ -136,10 +153,10 @@ def _columns(core: RecurrentLayer, part: str, device: torch.device) -> Tensor:
 
 
 def _packed(state: State) -> Tensor:
-    """(B, S) real numbers."""
+    """(..., S) real numbers."""
     return torch.cat([pairs_flat(part) for part in state], -1)
 
 
-def _unpacked(packed_BS: Tensor, like: State) -> State:
-    parts = packed_BS.chunk(len(like), -1)
+def _unpacked(packed: Tensor, like: State) -> State:
+    parts = packed.chunk(len(like), -1)
     return tuple(from_pairs(part) for part in parts) if like[0].is_complex() else parts

@@ -5,6 +5,7 @@ Shape suffixes: T time, B batch, H hidden units, N rows (steps of all sequences)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from slimrnn._fields import pairs_flat
 from slimrnn.analysis.model.layers import frozen
+from slimrnn.analysis.model.linear_steps import DENSE, Linearizer, can_serve
 from slimrnn.analysis.model.trajectory import Trajectory
 from slimrnn.cells.base import State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -22,9 +25,11 @@ from slimrnn.structures.dense import dense_product
 
 ROWS = 256  # Jacobians whose norms are taken, at most
 STARTS = 4  # other states, for every sequence
+PIECE = 2**16  # numbers of the gates of the steps that are made linear at once: larger tensors leave the cache
 ROUNDS = 30  # of the power iteration
-DENSE = 512  # units, up to which structured products are written out
 TINY = 1e-300
+
+Carry = Callable[[State], State]
 
 
 @torch.no_grad()
@@ -36,28 +41,54 @@ def growth(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> NDArray[n
     state = tuple(_double(part) for part in trajectory.start)
     change = _unit(tuple(_random(part, generator) for part in state))[0]
     core, x = frozen(core), _double(trajectory.x)
-    products = core.input_product(x) if core.line == 1 else None
-    _write_out(core)
     smooth = getattr(core.cell, "nonlinearity", "") != "modrelu"
     moved = torch.full((x.shape[1],), smooth, device=x.device)
     found = []
+    for moving_B, carry in _steps(core, x, state):
+        moved = moved | moving_B
+        after = carry(change)
+        if not smooth:
+            after = _where(moved, after, change)
+        after, sizes_B = _unit(after)
+        found.append(sizes_B.log())
+        change = _where(sizes_B != 0, after, change)  # where all is lost, go on with another
+    return torch.stack(found).cpu().numpy()
+
+
+def _steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[tuple[Tensor, Carry]]:
+    """For each step whether the state before it is not exactly zero (B), and what carries a change of it on.
+
+    `core` is a frozen copy."""
+    if core.line > 1 or not can_serve(core):
+        yield from _dual_steps(core, x_TBI, state)
+        return
+    width = len(core.cell.gates) * core.cell.hidden_size * len(core.transitions)
+    linearizer = Linearizer(core)
+    for piece in x_TBI.split(max(1, PIECE // (x_TBI.shape[1] * width))):
+        linear, states, state = linearizer.along(piece, state)
+        for t, moving_B in enumerate(_moving(states).unbind(0)):
+            yield moving_B, partial(linear.forth, t)
+
+
+def _dual_steps(core: RecurrentLayer, x_TBI: Tensor, state: State) -> Iterator[tuple[Tensor, Carry]]:
+    """The same by forward-mode derivatives of any step, which take several times as long."""
+    products = core.input_product(x_TBI) if core.line == 1 else None
+    _write_out(core)
     with forward_ad.dual_level():
         _hold_still(core)
         advance = core.advance()
-        for t in range(len(x)):
-            if not smooth:
-                moved = moved | torch.stack([part.abs().amax(-1) > 0 for part in state]).any(0)
-            dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(state, change, strict=True))
-            result = advance(_still(products[t]), dual) if products is not None else core.step(_still(x[t]), dual)
-            unpacked = [forward_ad.unpack_dual(part) for part in result]
-            state = tuple(part.primal for part in unpacked)
-            after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in unpacked)
-            if not smooth:
-                after = _where(moved, after, change)
-            after, sizes_B = _unit(after)
-            found.append(sizes_B.log())
-            change = _where(sizes_B != 0, after, change)  # where all is lost, go on with another
-    return torch.stack(found).cpu().numpy()
+        for t in range(len(x_TBI)):
+            reached: list[State] = []
+
+            def carry(change: State, t: int = t, before: State = state, reached: list[State] = reached) -> State:
+                dual = tuple(forward_ad.make_dual(part, move) for part, move in zip(before, change, strict=True))
+                given = core.step(_still(x_TBI[t]), dual) if products is None else advance(_still(products[t]), dual)
+                unpacked = [forward_ad.unpack_dual(part) for part in given]
+                reached.append(tuple(part.primal for part in unpacked))
+                return tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in unpacked)
+
+            yield _moving(state), carry
+            (state,) = reached
 
 
 def _hold_still(core: RecurrentLayer) -> None:
@@ -99,25 +130,42 @@ def largest_norm(core: RecurrentLayer, trajectory: Trajectory, seed: int) -> flo
     rows = torch.linspace(0, count - 1, min(count, ROWS)).long().to(valid.device)
     wx_NGH = _double(wx[valid][rows])
     state = tuple(_double(part[valid][rows]) for part in before)
+    forth, back = _one_linear_step(core, wx_NGH, state) if can_serve(core) else _one_step(core, wx_NGH, state)
+    change = _unit(tuple(_random(part, generator) for part in state))[0]
+    sizes_N = torch.zeros(len(rows))
+    for _ in range(ROUNDS):
+        after = forth(change)
+        sizes_N = _unit(after)[1]
+        change = _unit(back(after))[0]
+    return float(sizes_N.max())
+
+
+def _one_linear_step(core: RecurrentLayer, wx_NGH: Tensor, state: State) -> tuple[Carry, Carry]:
+    """What carries changes forth and gradients back through one step of all rows."""
+    steps = Linearizer(frozen(core)).at(wx_NGH.unsqueeze(0), tuple(part.unsqueeze(0) for part in state))
+    return partial(steps.forth, 0), partial(steps.back, 0)
+
+
+def _one_step(core: RecurrentLayer, wx_NGH: Tensor, state: State) -> tuple[Carry, Carry]:
+    """The same for any step. A gradient is linear in what it is taken of, and its gradient by that is the way forth."""
     advance = core.advance()
     with torch.enable_grad():
         given = tuple(part.requires_grad_() for part in state)
         reached = advance(wx_NGH, given)
-    change = _unit(tuple(_random(part, generator) for part in state))[0]
-    sizes_N = torch.zeros(len(rows))
-    with forward_ad.dual_level():
-        still, wx_NGH = frozen(core), _still(wx_NGH)
-        _write_out(still)
-        _hold_still(still)
-        advance = still.advance()
-        for _ in range(ROUNDS):
-            dual = tuple(forward_ad.make_dual(part.detach(), move) for part, move in zip(given, change, strict=True))
-            moved = [forward_ad.unpack_dual(part) for part in advance(wx_NGH, dual)]
-            after = tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in moved)
-            sizes_N = _unit(after)[1]
-            back = torch.autograd.grad(reached, given, after, retain_graph=True, materialize_grads=True)
-            change = _unit(back)[0]
-    return float(sizes_N.max())
+        weights = tuple(torch.zeros_like(part).requires_grad_() for part in reached)
+        pulled = torch.autograd.grad(reached, given, weights, create_graph=True, materialize_grads=True)
+    linear = [k for k, part in enumerate(pulled) if part.requires_grad]
+
+    def forth(change: State) -> State:
+        if not linear:
+            return tuple(torch.zeros_like(part) for part in reached)
+        along = ([pulled[k] for k in linear], weights, [change[k] for k in linear])
+        return torch.autograd.grad(*along, retain_graph=True, materialize_grads=True)
+
+    def back(d_after: State) -> State:
+        return torch.autograd.grad(reached, given, d_after, retain_graph=True, materialize_grads=True)
+
+    return forth, back
 
 
 @torch.no_grad()
@@ -148,11 +196,15 @@ def _random(like: Tensor, generator: torch.Generator) -> Tensor:
     return torch.randn(like.shape, dtype=like.dtype, generator=generator).to(like.device)
 
 
+def _moving(state: State) -> Tensor:
+    return torch.stack([(part != 0).any(-1) for part in state]).any(0)
+
+
 def _where(chosen_B: Tensor, some: State, others: State) -> State:
     return tuple(torch.where(chosen_B.unsqueeze(-1), one, other) for one, other in zip(some, others, strict=True))
 
 
 def _unit(change: State) -> tuple[State, Tensor]:
     """Of norm one over all states of a sequence, and the norm it had."""
-    sizes = torch.stack([torch.linalg.vector_norm(part, dim=-1) for part in change]).square().sum(0).sqrt()
+    sizes = torch.linalg.vector_norm(torch.cat([pairs_flat(part) for part in change], -1), dim=-1)
     return tuple(part / sizes.clamp_min(TINY).unsqueeze(-1) for part in change), sizes

@@ -131,6 +131,7 @@ def _trajectory(
     lengths: Tensor | None = None,
     reverse: bool = False,
     vectors_VI: Tensor | None = None,
+    resets: None = None,  # `run` asks for none
 ) -> Trajectory:
     if not x.is_floating_point():  # tokens
         width = core.input.shape.in_size

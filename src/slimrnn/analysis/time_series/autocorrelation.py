@@ -7,10 +7,12 @@ calls a process short-range dependent if the sum of the norms over all lags is f
 from __future__ import annotations
 
 import operator
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from slimrnn.analysis.time_series.processes import Seed
@@ -20,6 +22,7 @@ LEAST_STEPS = 16
 FEW_LAGS = 128
 SHUFFLES = 8
 SHUFFLED_LAGS = 32
+THREADS = 4  # at most, each with correlations of its own in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +84,13 @@ def autocorrelation_norms(
     correlations = _correlations(series, np.ones(steps), lags)
     norms = _norms(correlations)
     noise = _noise(series, lags, random)
-    drawn = (_weights(steps, block, random) for _ in range(resamples))
-    errors = [_norms(_correlations(series, weights, lags) - correlations) for weights in drawn]
+    drawn = [random.integers(steps, size=-(-steps // block)) for _ in range(resamples)]
+
+    def error(starts: NDArray[np.int64]) -> Array:
+        return _norms(_correlations(series, _weights(steps, block, starts), lags) - correlations)
+
+    with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:  # numpy lets others run meanwhile
+        errors = list(pool.map(error, drawn))
     around = _band(norms, errors, level)
     around_sums = _band(np.cumsum(norms), np.cumsum(errors, axis=-1), level)
     return AutocorrelationNorms(np.arange(lags + 1.0), norms, noise, *around, *around_sums, level, block)
@@ -127,9 +135,8 @@ def _noise(series: Array, lags: int, random: np.random.Generator) -> Array:
     return np.asarray(noise)
 
 
-def _weights(steps: int, block: int, random: np.random.Generator) -> Array:
+def _weights(steps: int, block: int, starts: NDArray[np.int64]) -> Array:
     """How often each step is drawn, 1 on average, by blocks that go on at the start when they meet the end."""
-    starts = random.integers(steps, size=-(-steps // block))
     drawn = (starts[:, None] + np.arange(block)).ravel()[:steps] % steps
     return np.bincount(drawn, minlength=steps).astype(np.float64)
 
