@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format cells docs results bench sanitize clang fuzz clean help
+.PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -27,12 +27,21 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/copy_memory.py
 
-# Half of the tests on each of two cores; those of the layers and the core are shown when the others are done.
+# Jobs for two cores, the longest first; three at once, since those that start processes often wait for them.
 CORE_TESTS := $(addprefix tests/,layers ops sequence structures tracing)
-test: lint docs
-	@$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS) > build/core-tests.log 2>&1 & core=$$!; \
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(CORE_TESTS)); others=$$?; \
-	wait $$core; core=$$?; cat build/core-tests.log; exit $$((others + core))
+RUN_TESTS := $(addprefix tests/,cli papers tasks training)
+test: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
+	tests-core tests-runs tests-others lint docs
+
+tests-core: .venv/ready
+	$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS)
+
+tests-runs: .venv/ready
+	$(BIN)/python -m pytest -p no:cacheprovider $(RUN_TESTS)
+
+tests-others: .venv/ready
+	$(BIN)/python -m pytest -p no:cacheprovider $(addprefix --ignore=,$(CORE_TESTS) $(RUN_TESTS))
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -63,21 +72,35 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/run.py
 
 # Builds of their own, loaded instead of the installed one, and what the native code itself computes: every structure
-# and cell, shape, step and error, but not what torch does around it (tests/ops/test_native_operators.py).
+# and cell, shape, step and error, but not what torch does around it (tests/ops/test_native_operators.py). Of the
+# instruction sets, the best that runs here and the generic one; the others only pass through the compiler's front end.
 NATIVE_TESTS := $(addprefix tests/ops/test_native_,equals_reference.py shapes.py stepping.py library.py unitary_product.py)
-build_native = cmake -S . -B build/$(1) -DCMAKE_CXX_COMPILER=$(2) $(3) && cmake --build build/$(1) --parallel
+NATIVE_SOURCES := CMakeLists.txt $(wildcard csrc/* csrc/*/*)
+RUNS_HERE := $(shell for isa in avx512bw avx2; do if grep -qs $$isa /proc/cpuinfo; then echo $${isa%bw}; break; fi; done)
+build_native = cmake -S . -B build/$(1) -DCMAKE_CXX_COMPILER=$(2) -DSLIMRNN_ISAS=$(RUNS_HERE) $(3) && \
+	cmake --build build/$(1) --parallel
+march_avx2 := x86-64-v3
+march_avx512 := x86-64-v4
+check_others = set -e; $(foreach isa,$(if $(RUNS_HERE),$(filter-out $(RUNS_HERE),avx2 avx512)),\
+	$(1) -std=c++17 -fsyntax-only -Wall -Wextra -Werror -march=$(march_$(isa)) csrc/kernels.cpp;)
+
+build/sanitize/libslimrnn.so: $(NATIVE_SOURCES)
+	$(call build_native,sanitize,g++,-DSLIMRNN_SANITIZE=ON)
+	$(call check_others,g++)
+
+build/clang/libslimrnn.so: $(NATIVE_SOURCES)
+	$(call build_native,clang,clang++,-DSLIMRNN_WERROR=ON)
+	$(call check_others,clang++)
 
 # libasan must come first in a python that was built without it, and libstdc++ before torch brings its own.
 runtime = $(shell g++ -print-file-name=$(1))
-sanitize: .venv/ready
-	$(call build_native,sanitize,g++,-DSLIMRNN_SANITIZE=ON -DSLIMRNN_ISAS=avx512)
+sanitize: .venv/ready build/sanitize/libslimrnn.so
 	LD_PRELOAD=$(call runtime,libasan.so):$(call runtime,libubsan.so):$(call runtime,libstdc++.so) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 SLIMRNN_LIBRARY=$(CURDIR)/build/sanitize/libslimrnn.so \
-	$(BIN)/python -m pytest $(NATIVE_TESTS)
+	$(BIN)/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)
 
-clang: .venv/ready
-	$(call build_native,clang,clang++,-DSLIMRNN_WERROR=ON)
-	SLIMRNN_LIBRARY=$(CURDIR)/build/clang/libslimrnn.so $(BIN)/python -m pytest $(NATIVE_TESTS)
+clang: .venv/ready build/clang/libslimrnn.so
+	SLIMRNN_LIBRARY=$(CURDIR)/build/clang/libslimrnn.so $(BIN)/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)
 
 # The seed is printed, so that a failure can be had again: make fuzz SEED=...
 MUTANTS ?= 1000

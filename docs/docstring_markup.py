@@ -14,6 +14,7 @@ PUBLIC_MODULES = (
     "slimrnn.structures",
     "slimrnn.cells",
     "slimrnn.sequence",
+    "slimrnn.exporting",
     "slimrnn.training",
     "slimrnn.tasks",
     "slimrnn.papers",

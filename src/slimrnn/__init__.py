@@ -13,8 +13,9 @@ from slimrnn._interrupts import take_over
 take_over()
 pause_while_importing()
 
+from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
-from slimrnn.exporting import export
+from slimrnn.exporting import export, load, save
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -63,8 +64,6 @@ from slimrnn.structures import (
     Sum,
     UnitaryProduct,
 )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GRU",
@@ -115,5 +114,7 @@ __all__ = [
     "export",
     "hidden_size_for",
     "layer_of",
+    "load",
+    "save",
     "summary",
 ]

@@ -15,6 +15,10 @@ class ExportError(Exception):
     """A model that cannot be exported as it is, an export that differs from it, or a file that is no export."""
 
 
+class SavedModelError(Exception):
+    """A saved model that is damaged or foreign, or that needs what was not given."""
+
+
 class TrainingError(Exception):
     """Something in a run that the user can fix."""
 

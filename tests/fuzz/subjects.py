@@ -7,6 +7,7 @@ import io
 import json
 import struct
 import tarfile
+import tempfile
 import wave
 import zipfile
 from collections.abc import Callable
@@ -19,7 +20,10 @@ import polars as pl
 import safetensors.torch
 import torch
 import yaml
+from torch import nn
 
+from slimrnn import GRU, Leaky, LowRank, Sparse
+from slimrnn._tensor_files import VERSION, checksum
 from slimrnn.cli.settings import load
 from slimrnn.data.audio import read_audio
 from slimrnn.data.idx import read_idx
@@ -30,13 +34,14 @@ from slimrnn.data.text import parse_ptb, read_text
 from slimrnn.data.tfrecord import masked_crc
 from slimrnn.data.unpack import unpack
 from slimrnn.data.youtube8m import parser
+from slimrnn.exporting import load as load_model
+from slimrnn.exporting import model_files, save
 from slimrnn.tasks import AddingTask, config_from_dict, config_to_dict
 from slimrnn.training import Config, ModelConfig, Run
 from slimrnn.training.checkpoints import newest_checkpoint, read_checkpoint
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.curve import Curve, read_curve
 from slimrnn.training.nets import WEIGHTS, read_net
-from slimrnn.training.run_files import VERSION, checksum
 from speech import sphere, tone
 from video_shards import frame_record, some_frames
 
@@ -115,6 +120,32 @@ def _data_of(content: bytes) -> bytes:
     return str(header["__metadata__"]["data"]).encode()
 
 
+def _signed_config(content: bytes) -> bytes:
+    """With the checksum that fits, where it is a config at all."""
+    try:
+        config = json.loads(content)
+        config["checksum"] = model_files.checksum({n: v for n, v in config.items() if n != "checksum"})
+        return json.dumps(config).encode()
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return content
+
+
+def _read_model(weights: bytes, name: str, path: Path) -> None:
+    """A config, which lies beside whole weights."""
+    (path.parent / name).write_bytes(weights)
+    load_model(path.parent)
+
+
+def _saved_models() -> list[Subject]:
+    layer = GRU(3, 4, 2, structure=LowRank(1) + Sparse(0.5, seed=2), leak=Leaky(0.5), dropout=0.25)
+    with tempfile.TemporaryDirectory() as directory:
+        save(nn.Sequential(layer, nn.Linear(4, 2)), directory)
+        config = (Path(directory) / model_files.CONFIG).read_bytes()
+        name = json.loads(config)["weights"]
+        weights = (Path(directory) / name).read_bytes()
+    return [Subject("config.json", (config,), partial(_read_model, weights, name), _signed_config)]
+
+
 def _read_checkpoint(path: Path) -> None:
     newest_checkpoint(path.parent, "", lambda _: None)
     read_checkpoint(path, "")
@@ -181,7 +212,7 @@ def _read_ptb(path: Path) -> None:
 
 def subjects() -> list[Subject]:
     """All readers."""
-    return [*_logs(), *_runs(), *_data_sets()]
+    return [*_logs(), *_runs(), *_saved_models(), *_data_sets()]
 
 
 def _logs() -> list[Subject]:

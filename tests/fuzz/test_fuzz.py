@@ -19,7 +19,7 @@ from mutants import mutant
 from subjects import Subject, subjects
 
 from slimrnn.data import DataError
-from slimrnn.errors import UsageError
+from slimrnn.errors import SavedModelError, UsageError
 from slimrnn.training import TrainingError
 
 MUTANTS = int(os.environ.get("SLIMRNN_FUZZ", "30"))
@@ -27,7 +27,7 @@ SEED = os.environ.get("SLIMRNN_FUZZ_SEED", "0")
 SECONDS = 60  # for one mutant, on a machine that does other things as well
 MEMORY = 2 * 2**30  # beyond what the process has
 LONGEST = 1200  # characters of a message, of which a path has many
-REFUSALS = (DataError, TrainingError, UsageError)
+REFUSALS = (DataError, SavedModelError, TrainingError, UsageError)
 
 
 class Hang(BaseException):

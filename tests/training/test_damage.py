@@ -14,6 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 from training_cases import file_size_limit, tiny
 
+from slimrnn._tensor_files import VERSION, checksum
 from slimrnn.tasks import AddingTask, config_from_dict, load_run
 from slimrnn.training import (
     CheckpointError,
@@ -33,7 +34,7 @@ from slimrnn.training.curve import Curve, read_curve
 from slimrnn.training.launch import my_place
 from slimrnn.training.nets import WEIGHTS, read_net
 from slimrnn.training.record import fingerprint
-from slimrnn.training.run_files import VERSION, checksum, read_tensors, write_tensors
+from slimrnn.training.run_files import read_tensors, write_tensors
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"config": null}'])

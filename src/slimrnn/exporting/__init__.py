@@ -1,4 +1,4 @@
-"""Ways out of slimrnn: ONNX and torch programs, each with a proof that it computes the same."""
+"""Ways out of slimrnn: ONNX and torch programs, each with a proof that it computes the same; models as files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from slimrnn.exporting.export import export
 from slimrnn.exporting.frozen import freeze
 from slimrnn.exporting.proof import Case, Proof
 from slimrnn.exporting.registry import EXPORTERS, find_exporter
+from slimrnn.exporting.saving import load, save
 
-__all__ = ["EXPORTERS", "Case", "Proof", "export", "freeze", "onnx_table"]
+__all__ = ["EXPORTERS", "Case", "Proof", "export", "freeze", "load", "onnx_table", "save"]
 
 
 def onnx_table() -> dict[Any, Any]:

@@ -13,6 +13,7 @@ EXPORTERS = {  # imported when asked for: most need packages that not everybody 
     "onnx": "slimrnn.exporting.onnx_file",
     "torch": "slimrnn.exporting.torch_program",
     "aoti": "slimrnn.exporting.aoti_package",
+    "rtneural": "slimrnn.exporting.rtneural",
 }
 
 

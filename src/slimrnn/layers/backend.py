@@ -26,6 +26,12 @@ class OnBackend(Watched):
             layer.backend = backend
 
     @property
+    def wanted_backend(self) -> str:
+        """As it was chosen: "auto" also where it stands for another; "mixed" where the layers' differ."""
+        found = {layer.wanted_backend for layer in self._on_backend()}
+        return found.pop() if len(found) == 1 else "mixed"
+
+    @property
     def runs_as(self) -> str:
         """What the layers' time loop is: "compiled", "bytecode", "reference" or "torch"; "mixed" where they differ."""
         found = {layer.runs_as for layer in self._on_backend()}

@@ -33,6 +33,11 @@ class ChosenBackend(Watched):
     def backend(self, wanted: str) -> None:
         self._backend, self._wanted_backend = self.check_backend(wanted), wanted
 
+    @property
+    def wanted_backend(self) -> str:
+        """As it was chosen: "auto" also where it stands for another."""
+        return self._wanted_backend
+
     def check_backend(self, wanted: str) -> str:
         """What it stands for; an error where this layer or this installation lacks it."""
         found = resolve_backend(wanted)

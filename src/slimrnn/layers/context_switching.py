@@ -74,6 +74,10 @@ class ContextSwitching(OnBackend):
         return self.layer.batch_first
 
     @property
+    def auxiliary_size(self) -> int:
+        return self.auxiliary.hidden_size
+
+    @property
     def extra_parameters(self) -> int:
         """What the switching adds to the layer's parameters."""
         return sum(p.numel() for part in (self.auxiliary, self.switch) for p in part.parameters())

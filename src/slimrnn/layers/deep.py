@@ -53,6 +53,8 @@ class Deep(OnBackend):
         options: dict[str, Any] = {"nonlinearity": nonlinearity, "skip": skip, "like": some}
         inward, outward = layer.input_size, layer.output_size
         self.input_size, self.output_size, self.batch_first = input_size, output_size, layer.batch_first
+        self.input_depth, self.output_depth, self.width = input_depth, output_depth, width
+        self.nonlinearity, self.skip = nonlinearity, skip
         self.before: nn.Module = nn.Identity()
         if input_depth:
             # Its last nonlinearity is the layer's to take: the layer multiplies by a matrix first.

@@ -52,6 +52,7 @@ class OutputRecurrent(OnBackend):
             check_count(name, count)
         check_choice("nonlinearity", nonlinearity, ["tanh", "relu", "identity"])
         self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, output_size
+        self.nonlinearity, self.hidden_recurrence = nonlinearity, hidden_recurrence
         self.feedback, self.batch_first = feedback, batch_first
         options: dict[str, Any] = {"backend": backend, "dtype": dtype, "device": device}
         through_output = LowRank(output_size, tied=True)

@@ -31,12 +31,16 @@ def haar(shape: Shape, *sizes: int) -> Tensor:
 
     QR of a Gaussian matrix with the phases of R's diagonal moved into Q (Mezzadri 2007). Computed in double
     precision, so that in single precision only the final rounding departs from unitarity."""
+    dtype = field_dtype(shape.dtype or torch.get_default_dtype(), shape.complex)
+    if (
+        shape.device is not None and torch.device(shape.device).type == "meta"
+    ):  # for whose qr torch imports its compiler
+        return torch.empty(sizes, dtype=dtype, device=shape.device)
     tall = sizes[-2] >= sizes[-1]
     wide = torch.complex128 if shape.complex else torch.float64
     gaussian = torch.randn(sizes if tall else (*sizes[:-2], sizes[-1], sizes[-2]), dtype=wide, device=shape.device)
     q, r = torch.linalg.qr(gaussian)
     q = q * torch.sgn(r.diagonal(dim1=-2, dim2=-1)).unsqueeze(-2)
-    dtype = shape.dtype or torch.get_default_dtype()
     q = q if tall else q.mH.resolve_conj()
-    result: Tensor = q.to(field_dtype(dtype, shape.complex)).contiguous()
+    result: Tensor = q.to(dtype).contiguous()
     return result

@@ -37,8 +37,13 @@ class LegendreMap(DenseMap):
 
     def _add_parameters(self, shape: Shape) -> None:
         assert isinstance(self.spec, Legendre)
-        for name, value in zip(("memory", "entry"), legendre_memory(shape.in_size, self.spec.theta), strict=True):
-            at = shape.device or torch.get_default_device()
+        at, n = torch.device(shape.device or torch.get_default_device()), shape.in_size
+        found = (
+            legendre_memory(n, self.spec.theta)
+            if at.type != "meta"
+            else [torch.empty(n, m, device=at).squeeze(1) for m in (n, 1)]
+        )
+        for name, value in zip(("memory", "entry"), found, strict=True):
             self.register_buffer(name, value.to(at, shape.dtype or torch.get_default_dtype()), persistent=False)
 
     def prepare(self) -> Prepared:
