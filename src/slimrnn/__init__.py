@@ -10,6 +10,7 @@ A layer is any cell x any structure of the recurrent matrix:
 from slimrnn._interrupts import take_over
 
 take_over()
+__version__ = "0.1.0"  # the native library, which is loaded below, must have the same
 
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
 from slimrnn.layers import (
@@ -61,7 +62,6 @@ from slimrnn.structures import (
     UnitaryProduct,
 )
 
-__version__ = "0.1.0"
 
 __all__ = [
     "GRU",
