@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
-from cases import GRU_SLIM, KRU, LSTM_BLOCKS, Shape
 from timing import Pass
+
+from cases import GRU_SLIM, KRU, LSTM_BLOCKS, Shape
 
 Parameters = dict[str, Any]
 

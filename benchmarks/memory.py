@@ -7,8 +7,9 @@ import resource
 import sys
 
 import torch
-from cases import LAYERS, Shape
 from timing import training_pass
+
+from cases import LAYERS, Shape
 
 
 def peak_megabytes(name: str, shape: Shape, threads: int) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 
-from cases import Shape
 from torch import nn
+
+from cases import Shape
 
 SAME = {  # names of cases.ZOO -> theirs
     "LSTM, peepholes": "PeepholeLSTM",

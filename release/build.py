@@ -1,6 +1,6 @@
 """`make wheels`: a source distribution and a wheel for every platform, from the last commit, the same bytes every time.
 
-    python release/build.py DIRECTORY
+python release/build.py DIRECTORY
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def build_sources(work: Path, directory: Path) -> Path:
-    """Of the commit, not of what lies about in the tree. The wheels are built from these, so that nothing is missing."""
+    """Of the commit, not of what lies about in the tree. The wheels are built from these: nothing can be missing."""
     (work / "commit.tar").write_bytes(git("archive", "--prefix=commit/", "HEAD"))
     unpack(work / "commit.tar", work)
     run_build("--sdist", work / "commit", directory, work / "sources.log", environment())

@@ -62,7 +62,6 @@ from slimrnn.structures import (
     UnitaryProduct,
 )
 
-
 __all__ = [
     "GRU",
     "LEM",
