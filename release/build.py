@@ -84,6 +84,7 @@ def build_wheel(platform: Platform, tree: Path, work: Path, directory: Path) -> 
     flags = f"-g0 -ffile-prefix-map={work}=."
     defines = {
         "SLIMRNN_REQUIRE_NATIVE": "ON",
+        "SLIMRNN_ISAS": platform.isas,
         "CMAKE_SYSTEM_NAME": platform.system,
         "CMAKE_SYSTEM_PROCESSOR": platform.processor,
         "CMAKE_CXX_COMPILER": str(script(own / "c++", f'exec {ZIG} c++ -target {platform.target} "$@"')),
