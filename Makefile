@@ -16,8 +16,8 @@ help:
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
 	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
-	@echo "make wheels  the sources and wheels for Linux, macOS and Windows in dist/ (needs g++; an hour)"
-	@echo "make release-check  the wheels once more, installed and run on every platform that can be (see release/check.py)"
+	@echo "make wheels  the sources and wheels for Linux, macOS and Windows in dist/ (needs g++; minutes)"
+	@echo "make release-check  the wheels built again, installed, run under qemu and wine (see release/check.py; an hour)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
