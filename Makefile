@@ -96,7 +96,7 @@ $(RELEASE)/ready: release/requirements.txt
 	@touch $@
 
 wheels: $(RELEASE)/ready
-	$(RELEASE)/bin/python release/build.py dist
+	$(RELEASE)/bin/python release/wheels.py dist
 
 release-check: wheels
 	$(RELEASE)/bin/python release/check.py dist

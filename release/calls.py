@@ -209,7 +209,7 @@ def differences(directory: Path, results: bytes) -> dict[str, tuple[float, str]]
 def main(arguments: Sequence[str]) -> None:
     command, directory, *rest = arguments
     if command == "record":
-        from cases import run_all  # the layers of the tests
+        from recorded_layers import run_all  # the layers of the tests
 
         with recording() as recorder:
             run_all(recorder)

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from build import PROJECT, build
 from contents import check_contents
 from drivers import check_drivers
 from installs import check_fresh_install, check_sources
 from runs import CheckError, Setting
+from wheels import PROJECT, build
 
 
 def check_reproducibility(setting: Setting) -> Iterator[str]:

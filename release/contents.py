@@ -9,9 +9,9 @@ from pathlib import Path
 
 import lief
 
-from build import PROJECT
 from platforms import PLATFORMS, Platform
 from runs import CheckError, Setting, run
+from wheels import PROJECT
 
 MACHINES = {
     ("Linux", "x86_64"): "ELF X86_64",

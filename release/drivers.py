@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from build import PROJECT, ZIG
 from installs import fresh_python
 from platforms import LINUX, LINUX_ARM, WINDOWS, Platform
 from runs import Setting, clean_environment, run
+from wheels import PROJECT, ZIG
 
 RUNNERS: dict[Platform, Sequence[str]] = {
     LINUX: [],

@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from build import unpack
 from platforms import LINUX
 from runs import CheckError, Setting, clean_environment, run
+from wheels import unpack
 
 TESTS = [
     "tests/ops",

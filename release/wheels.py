@@ -1,6 +1,6 @@
 """`make wheels`: a source distribution and a wheel for every platform, from the last commit, the same bytes every time.
 
-python release/build.py DIRECTORY
+python release/wheels.py DIRECTORY
 """
 
 from __future__ import annotations
