@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import wheels
 from installs import fresh_python
 from platforms import LINUX, LINUX_ARM, WINDOWS, Platform
 from runs import Setting, clean_environment, run
@@ -36,21 +37,9 @@ def check_drivers(setting: Setting) -> Iterator[str]:
 def compiled(setting: Setting, platform: Platform) -> Path:
     """The driver."""
     out = setting.work / f"driver-{platform.tag}{'.exe' if platform is WINDOWS else ''}"
-    options = ["-I", PROJECT / "csrc/include", *([] if platform is WINDOWS else ["-ldl"])]
-    run(
-        [
-            ZIG,
-            "cc",
-            "-target",
-            platform.target,
-            "-std=gnu11",
-            "-Wall",
-            PROJECT / "release/driver.c",
-            *options,
-            "-o",
-            out,
-        ]
-    )
+    source, options = PROJECT / "release/driver.c", ["-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"]
+    libraries = [] if platform is WINDOWS else ["-ldl"]
+    run([ZIG, "cc", "-target", platform.target, *options, source, *libraries, "-o", out], wheels.environment())
     return out
 
 

@@ -60,8 +60,12 @@ def git(*arguments: str) -> bytes:
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
-    time = git("log", "-1", "--format=%ct").decode().strip()
-    return {**kept, "SOURCE_DATE_EPOCH": time, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **more}
+    set_here = {
+        "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").decode().strip(),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ZIG_GLOBAL_CACHE_DIR": os.environ.get("ZIG_GLOBAL_CACHE_DIR", str(PROJECT / "build" / "zig")),
+    }
+    return {**kept, **set_here, **more}
 
 
 def unpack(archive: Path, folder: Path) -> None:
