@@ -22,12 +22,17 @@ class Platform:
         return f"{self.system} {self.processor}"
 
 
-BOTH = "avx2;avx512"
 LINUX = Platform(
-    "x86_64-linux-gnu.2.17", "Linux", "x86_64", "manylinux_2_17_x86_64", "libslimrnn.so", BOTH, gcc_kernels=True
+    "x86_64-linux-gnu.2.17",
+    "Linux",
+    "x86_64",
+    "manylinux_2_17_x86_64",
+    "libslimrnn.so",
+    "avx2;avx512",
+    gcc_kernels=True,
 )
 LINUX_ARM = Platform("aarch64-linux-gnu.2.17", "Linux", "aarch64", "manylinux_2_17_aarch64", "libslimrnn.so")
 MAC_ARM = Platform("aarch64-macos.11.0", "Darwin", "arm64", "macosx_11_0_arm64", "libslimrnn.dylib")
 MAC = Platform("x86_64-macos.10.13", "Darwin", "x86_64", "macosx_10_13_x86_64", "libslimrnn.dylib", "avx2")
-WINDOWS = Platform("x86_64-windows-gnu", "Windows", "AMD64", "win_amd64", "libslimrnn.dll", BOTH)
+WINDOWS = Platform("x86_64-windows-gnu", "Windows", "AMD64", "win_amd64", "libslimrnn.dll", "avx2")
 PLATFORMS = (LINUX, LINUX_ARM, MAC_ARM, MAC, WINDOWS)
