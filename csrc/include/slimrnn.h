@@ -19,7 +19,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 8
+#define SLIMRNN_ABI 9
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,

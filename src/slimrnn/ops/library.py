@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 8
+ABI = 9
 STATUS = {
     1: "bad argument",
     2: "out of memory",
