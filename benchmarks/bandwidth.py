@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
+from cases import QUICK_TIME, Shape
 from timing import Options, best_times, training_pass
 
-from cases import QUICK_TIME, Shape
 from slimrnn import RNN, ComplexDiagonal, Diagonal, UnICORNN
 from slimrnn.layers import RecurrentStack
 

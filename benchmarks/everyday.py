@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from cases import SLIM, Shape, twos
 from timing import Options, Pass, best_times
 from torch import Tensor, nn
 
-from cases import SLIM, Shape, twos
 from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Kronecker
 
 Make = Callable[[Shape], nn.Module]

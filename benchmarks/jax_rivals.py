@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
-from timing import Pass
-
 from cases import GRU_SLIM, KRU, LSTM_BLOCKS, Shape
+from timing import Pass
 
 Parameters = dict[str, Any]
 

@@ -7,9 +7,8 @@ import resource
 import sys
 
 import torch
-from timing import training_pass
-
 from cases import LAYERS, Shape
+from timing import training_pass
 
 
 def peak_megabytes(name: str, shape: Shape, threads: int) -> float:

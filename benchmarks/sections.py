@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import bandwidth
+import cases
 import jax_rivals
 import torch
 import torchrecurrent_rivals
+from cases import JAX, LAYERS, LOOP, Row, Shape
 from forced import as_bytecode
 from memory import peak_megabytes
 from timing import STREAM_STEPS, Options, Pass, best_times, flops, matmul_peak, streaming_pass, tell, training_pass
 from torch import nn
 
-import cases
-from cases import JAX, LAYERS, LOOP, Row, Shape
 from slimrnn import Dense
 
 Record = dict[str, object]

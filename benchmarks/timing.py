@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
+from cases import Shape
 from torch import nn
 
-from cases import Shape
 from slimrnn.layers import RecurrentStack
 
 Key = TypeVar("Key", bound=Hashable)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 
-from torch import nn
-
 from cases import Shape
+from torch import nn
 
 SAME = {  # names of cases.ZOO -> theirs
     "LSTM, peepholes": "PeepholeLSTM",
