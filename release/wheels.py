@@ -85,7 +85,8 @@ def build_wheel(platform: Platform, tree: Path, work: Path, directory: Path) -> 
     """A wheel with its library in it."""
     own = work / platform.tag
     own.mkdir()
-    flags = f"-g0 -ffile-prefix-map={work}=."
+    # Also for what CMake tries: zig compiles its C++ library anew for other options, which takes minutes.
+    flags, stripped = f"-O3 -g0 -ffile-prefix-map={work}=.", "-s"
     defines = {
         "SLIMRNN_REQUIRE_NATIVE": "ON",
         "SLIMRNN_ISAS": platform.isas,
@@ -93,8 +94,9 @@ def build_wheel(platform: Platform, tree: Path, work: Path, directory: Path) -> 
         "CMAKE_SYSTEM_PROCESSOR": platform.processor,
         "CMAKE_CXX_COMPILER": str(script(own / "c++", f'exec {ZIG} c++ -target {platform.target} "$@"')),
         "CMAKE_CXX_FLAGS": flags,
-        "CMAKE_SHARED_LINKER_FLAGS": "-s",
-        "CMAKE_MODULE_LINKER_FLAGS": "-s",
+        "CMAKE_EXE_LINKER_FLAGS": stripped,
+        "CMAKE_SHARED_LINKER_FLAGS": stripped,
+        "CMAKE_MODULE_LINKER_FLAGS": stripped,
         "CMAKE_INSTALL_NAME_TOOL": "true",  # of the Mac: a library that is loaded by path needs none
         "CMAKE_OSX_SYSROOT": "",
         "CMAKE_OSX_ARCHITECTURES": "",
