@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz clean help
+.PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz wheels
+.PHONY: release-check clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -16,6 +17,8 @@ help:
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
 	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
+	@echo "make wheels  the sources and wheels for Linux, macOS and Windows in dist/ (needs g++; minutes)"
+	@echo "make release-check  the wheels built again, installed, run under qemu and wine (see release/check.py; an hour)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt examples/requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
@@ -108,6 +111,19 @@ SEED ?= $(shell date +%s)
 fuzz: .venv/ready
 	@echo "SEED=$(SEED) MUTANTS=$(MUTANTS)"
 	SLIMRNN_FUZZ=$(MUTANTS) SLIMRNN_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/fuzz -k damaged
+
+# The wheels of the last commit. What builds them is pinned, and kept apart from .venv.
+RELEASE := build/release
+$(RELEASE)/ready: release/requirements.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -r release/requirements.txt
+	@touch $@
+
+wheels: $(RELEASE)/ready
+	$(RELEASE)/bin/python release/wheels.py dist
+
+release-check: wheels
+	$(RELEASE)/bin/python release/check.py dist
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -75,7 +75,8 @@ def as_inputs(
         mask = None if mask is None else mask.repeat_interleave(2, -1)
         bias = None if bias is None else pairs_flat(bias)
         x = x if u is not None else pairs_flat(x)
-        u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
+        # real input: (G, H, I) complex -> (G, 2H, I) real; torch 2.10 cannot differentiate a transposed view with I = 1
+        u = None if u is None else torch.stack([u.real, u.imag], -2).flatten(-3, -2)
     return Inputs(x, u, bias, start, own, mask, lengths, seed, tokens, at, anew, weights, plan, reverse, first_step)
 
 
