@@ -1,6 +1,8 @@
 # Everything a newcomer needs: `make demo`, `make test`. The first call sets up .venv from nothing.
 PYTHON ?= python3
 BIN := .venv/bin
+# Jobs for two cores; three at once, since tests that start processes often wait for them.
+MAKEFLAGS += --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 .PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz wheels
 .PHONY: release-check clean help
@@ -30,12 +32,9 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/copy_memory.py
 
-# Jobs for two cores, the longest first; three at once, since those that start processes often wait for them.
 CORE_TESTS := $(addprefix tests/,layers ops sequence structures tracing)
 RUN_TESTS := $(addprefix tests/,cli papers tasks training)
-test: .venv/ready
-	@$(MAKE) --no-print-directory --jobs 3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
-	tests-core tests-runs tests-others lint docs
+test: tests-core tests-runs tests-others lint docs
 
 tests-core: .venv/ready
 	$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS)
