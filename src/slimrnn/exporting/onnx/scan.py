@@ -108,7 +108,7 @@ def emit_scan(nodes: Nodes, given: Operands) -> tuple[ir.Value, ir.Value]:
     )
     step = _in_turns(nodes, given, trace, steps)
     if given.is_single_step:
-        first = nodes.int(0)
+        first = nodes.whole(0)
         here = Flags(*(None if flag is None else nodes("Gather", flag, first, axis=0) for flag in flags))
         h, last = step(nodes, nodes.take(wx, first, 0), here, start)
         h = Numbers(*(nodes("Unsqueeze", part, nodes.ints(0)) for part in h.parts))
@@ -125,7 +125,7 @@ def _in_turns(outside: Nodes, given: Operands, trace: Trace, steps: Sequence[Ste
     places = list(range(phases))[:: -1 if given.reverse else 1]
 
     def step(nodes: Nodes, wx: Numbers, flags: Flags, before: list[Numbers]) -> tuple[Numbers, list[Numbers]]:
-        inputs = [wx] if phases == 1 else [nodes.take(wx, nodes.int(k), 0) for k in places]
+        inputs = [wx] if phases == 1 else [nodes.take(wx, nodes.whole(k), 0) for k in places]
         shown: list[Numbers] = []
         if flags.resets is not None:
             before = [_where(nodes, flags.resets, new, left) for new, left in zip(anew, before, strict=True)]
@@ -162,7 +162,7 @@ def _loop(
     before = [Numbers(*(next(grouped) for _ in state.parts)) for state in start]
     h, after = step(inner, Numbers(*read), here, before)
     outputs = [part for numbers in (*after, h) for part in numbers.parts]
-    results = []
+    results: list[ir.Value] = []
     for value in outputs:  # an output is no input, and none is there twice
         copy = inner("Identity", value)
         shape = (None, n) if len(results) < len(states) else (*phases, None, n)
@@ -252,19 +252,19 @@ def _output(nodes: Nodes, given: Operands, h: Numbers) -> ir.Value:
 def _rows_of_own(nodes: Nodes, given: Operands, trace: Trace, phase: int) -> list[ir.Value]:
     if given.own is None:
         return []
-    own = nodes("Gather", given.own, nodes.int(phase), axis=0)
+    own = nodes("Gather", given.own, nodes.whole(phase), axis=0)
     if given.plan.complex:  # each number stands twice
         own = nodes("Reshape", own, nodes.ints(0, given.units, 2))
-        own = nodes("Gather", own, nodes.int(0), axis=-1)
-    return [nodes("Gather", own, nodes.int(row), axis=0) for row in range(len(trace.own))]
+        own = nodes("Gather", own, nodes.whole(0), axis=-1)
+    return [nodes("Gather", own, nodes.whole(row), axis=0) for row in range(len(trace.own))]
 
 
 def _valid(nodes: Nodes, given: Operands, wx: ir.Value) -> ir.Value:
     """(T, B, 1): is this step within its sequence? Lengths count the phases."""
     assert given.lengths is not None
     time = nodes("Squeeze", nodes.size(wx, 0))
-    steps = nodes("Range", nodes.int(0), time, nodes.int(1))
-    steps = nodes("Mul", steps, nodes.int(given.plan.phases))
+    steps = nodes("Range", nodes.whole(0), time, nodes.whole(1))
+    steps = nodes("Mul", steps, nodes.whole(given.plan.phases))
     lengths = nodes("Cast", given.lengths, to=ir.DataType.INT64)
     within = nodes("Less", nodes("Unsqueeze", steps, nodes.ints(1)), lengths)
     return nodes("Unsqueeze", within, nodes.ints(2))
@@ -276,5 +276,5 @@ def _resets(nodes: Nodes, given: Operands) -> ir.Value:
     at, phases = given.resets, given.plan.phases
     if phases > 1:
         shape = nodes("Concat", nodes.ints(-1, phases), nodes.size(given.state, 1), axis=0)
-        at = nodes("Gather", nodes("Reshape", at, shape), nodes.int(phases - 1 if given.reverse else 0), axis=1)
+        at = nodes("Gather", nodes("Reshape", at, shape), nodes.whole(phases - 1 if given.reverse else 0), axis=1)
     return nodes("Unsqueeze", at, nodes.ints(2))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -62,12 +63,12 @@ class SequenceModel(nn.Module):
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
         return self.readout(hidden_TBH, lengths), state
 
-    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+    def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """One step, (B, I) to (B, O), and the state after it."""
         hidden_BH, state = self.rnn.step(x_t, state)
         return functional.linear(hidden_BH, self.readout.weight, self.readout.bias), state
 
-    def initial_state(self, batch: int | None = None) -> States:
+    def initial_state(self, batch: int | None = None) -> Any:
         """The state before the first step."""
         return self.rnn.initial_state(batch)
 
