@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,10 @@ def main(folder: Path) -> None:
         with torch.no_grad(), model.fixed_weights():
             for batch, length in SHAPES:
                 x, state = torch.randn(length, batch, 32), model.initial_state(batch)
-                ratio = measured(whole, [x, state], lambda model=model, x=x, state=state: model(x, state))
+                ratio = measured(whole, [x, state], partial(model, x, state))
                 parts.append(f"B = {batch}, T = {length}: {ratio}")
             x_t, state = torch.randn(1, 32), model.initial_state(1)
-            ratio = measured(step, [x_t, state], lambda model=model, x_t=x_t, state=state: model.step(x_t, state))
+            ratio = measured(step, [x_t, state], partial(model.step, x_t, state))
         print(f"{name}: {'; '.join(parts)}; one step: {ratio}; {whole.stat().st_size:,} bytes", flush=True)
 
 

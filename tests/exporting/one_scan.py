@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 import onnx_ir as ir
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]
 import torch
 from torch import Tensor
 
@@ -69,4 +69,4 @@ def _input(name: str, tensor: Tensor, single: bool) -> ir.Value:
 
 def _constant(name: str, tensor: Tensor) -> ir.Value:
     found = ir.tensor(tensor.detach().contiguous().numpy(), name=name)
-    return ir.Value(name=name, shape=ir.Shape(found.shape), type=ir.TensorType(found.dtype), const_value=found)
+    return ir.Value(name=name, shape=ir.Shape(tuple(tensor.shape)), type=ir.TensorType(found.dtype), const_value=found)

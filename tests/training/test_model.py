@@ -185,6 +185,19 @@ def test_a_read_out_may_have_hidden_units_and_dropout() -> None:
     torch.testing.assert_close(net.eval()(x)[0], by_hand)
 
 
+@pytest.mark.parametrize("hidden", [0, 5])
+def test_single_steps_are_those_of_the_sequence(hidden: int) -> None:
+    net = SequenceModel(3, 2, ModelConfig("gru", 8, readout_hidden=hidden, readout_dropout=0.5), every_step=True)
+    with pytest.raises(RuntimeError, match="expected eval"):
+        net.step(torch.randn(4, 3))
+    net.eval()
+    x, state, found = torch.randn(6, 4, 3), None, []
+    for x_t in x:
+        y, state = net.step(x_t, state)
+        found.append(y)
+    torch.testing.assert_close(torch.stack(found), net(x)[0])
+
+
 def test_a_legendre_memory_of_one_input_begins_with_its_input_vector() -> None:
     config = ModelConfig("rnn", 6, "legendre(20)", nonlinearity="identity")
     core: Any = SequenceModel(1, 2, config, every_step=False).rnn.layer(0)

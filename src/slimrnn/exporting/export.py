@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from slimrnn._disk import disk_errors
 from slimrnn.errors import ExportError
-from slimrnn.exporting.examples import as_example
+from slimrnn.exporting.examples import Example, as_example
 from slimrnn.exporting.exporter import Exporter, Request
 from slimrnn.exporting.proof import Proof
 from slimrnn.exporting.proving import prove
@@ -59,6 +59,22 @@ def export(
     first = as_example(ours, example, fixed)
     others = [as_example(ours, one, fixed, like=first) for one in given]
     request = Request(copy.deepcopy(ours), first, step, _options(exporter, options))
+    proof = _written(ours, [first, *others], to, exporter, request, path, tolerance)
+    if not quiet:
+        print(proof)
+    return proof
+
+
+def _written(
+    ours: nn.Module,
+    examples: Sequence[Example],
+    to: str,
+    exporter: Exporter,
+    request: Request,
+    path: Path,
+    tolerance: float | None,
+) -> Proof:
+    """In a folder of its own beside the path, from where it is moved once it is proven."""
     with disk_errors(ExportError, "write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         room = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -66,14 +82,12 @@ def export(
         draft = room / path.name
         with torch.no_grad():
             exporter.write(request, draft)
-            proof = prove(ours, [first, *others], to, exporter, draft, step, tolerance)
+            proof = prove(ours, examples, to, exporter, draft, request.step, tolerance)
         with disk_errors(ExportError, "write", path):
             draft.replace(path)
         proof.write(path.with_suffix(".proof.json"))
     finally:
         shutil.rmtree(room, ignore_errors=True)
-    if not quiet:
-        print(proof)
     return proof
 
 

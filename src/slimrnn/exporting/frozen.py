@@ -84,7 +84,8 @@ class FrozenLayer(RecurrentLayer):
         if self.frozen_u is None:
             return super().token_table(None)
         table = self.frozen_u.permute(2, 0, 1)
-        return table if self._bias(0) is None else table + self._bias(0)
+        bias = self._bias(0)
+        return table if bias is None else table + bias
 
     def input_product(self, x: Tensor, table_VGH: Tensor | None = None) -> Tensor:
         """(..., G, W)"""
@@ -93,7 +94,7 @@ class FrozenLayer(RecurrentLayer):
         if self.frozen_u is None:
             return super().input_product(x)
         gates, width, _ = self.frozen_u.shape
-        wx = (x @ self.frozen_u.flatten(0, 1).mT).unflatten(-1, (gates, width))
+        wx: Tensor = (x @ self.frozen_u.flatten(0, 1).mT).unflatten(-1, (gates, width))
         bias = self._bias(0)
         return wx if bias is None else wx + bias
 

@@ -129,7 +129,7 @@ def _output_names(request: Request) -> list[str] | None:
 @contextlib.contextmanager
 def open_session(path: Path) -> Iterator[Run]:
     """In onnxruntime, with as many threads as torch."""
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped]
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()

@@ -72,7 +72,8 @@ class Proof:
             if found.pop("format") != FORMAT:
                 raise ValueError("another format")
             cases = tuple(_typed(Case, case) for case in found.pop("cases"))
-            return _typed(cls, {**found, "cases": cases})
+            proof: Self = _typed(cls, {**found, "cases": cases})
+            return proof
         except OSError as error:
             raise ExportError(f"expected a proof in {path}, which cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -103,7 +103,7 @@ def _inputs(nodes: Nodes, given: Operands) -> tuple[ir.Value, ir.Value, ir.Value
         nodes("Unsqueeze", nodes.number(1.0), nodes.ints(0)),
         axis=0,
     )
-    one_hot = nodes("OneHot", given.tokens, nodes.int(sizes_of(given.x)[0]), values)
+    one_hot = nodes("OneHot", given.tokens, nodes.whole(sizes_of(given.x)[0]), values)
     return one_hot, nodes("Transpose", given.x, perm=[1, 2, 0]), None
 
 

@@ -51,7 +51,7 @@ class Nodes:
         """One after the other."""
         return self("Constant", value=ir.tensor(np.array(values, dtype=np.int64)))
 
-    def int(self, value: int) -> ir.Value:
+    def whole(self, value: int) -> ir.Value:
         return self("Constant", value=ir.tensor(np.array(value, dtype=np.int64)))
 
     def number(self, value: float) -> ir.Value:
@@ -90,7 +90,7 @@ class Nodes:
 
     def from_pairs(self, x: ir.Value) -> Numbers:
         """(..., n, 2) -> (..., n)"""
-        re, im = (self("Gather", x, self.int(part), axis=-1) for part in (0, 1))
+        re, im = (self("Gather", x, self.whole(part), axis=-1) for part in (0, 1))
         return Numbers(re, im)
 
     # --- arithmetic --------------------------------------------------------------------------------------------

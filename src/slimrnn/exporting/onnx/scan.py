@@ -95,48 +95,55 @@ def sizes_of(value: ir.Value) -> tuple[int, ...]:
 
 def emit_scan(nodes: Nodes, given: Operands) -> tuple[ir.Value, ir.Value]:
     """-> out (T, B, W) and last (S, B, W), as the operator."""
-    trace, units, phases = given.trace(), given.units, given.plan.phases
+    trace, units = given.trace(), given.units
     steps = [
         StepEmitter(trace, units, lambda gates, terms=terms: total(nodes, gates, terms))  # type: ignore[misc]
         for terms in given.terms(nodes)
     ]
-    own = [_rows_of_own(nodes, given, trace, phase) for phase in range(phases)]
     wx = _input_products(nodes, given, trace)
     start = _states(nodes, given, given.state, trace.states)
     flags = Flags(
         None if given.lengths is None else _valid(nodes, given, wx.re),
         None if given.resets is None else _resets(nodes, given),
     )
-    anew = [] if given.reset_state is None else _states(nodes, given, given.reset_state, trace.states)
-
-    def step(nodes: Nodes, wx: Numbers, flags: Flags, before: list[Numbers]) -> tuple[Numbers, list[Numbers]]:
-        """One after the other; wx is (P, B, G n) where there are several, and h likewise."""
-        taken = list(range(phases))[:: -1 if given.reverse else 1]
-        inputs = [wx] if phases == 1 else [nodes.take(wx, nodes.int(k), 0) for k in taken]
-        shown: list[Numbers] = []
-        valid = flags.valid
-        if flags.resets is not None:
-            before = [_where(nodes, flags.resets, new, left) for new, left in zip(anew, before, strict=True)]
-        for emit, given_wx, rows in zip(steps, inputs, own, strict=True):
-            after = emit(nodes, given_wx, before, rows)
-            if valid is not None:
-                after = [_where(nodes, valid, new, old) for new, old in zip(after, before, strict=True)]
-            before = after
-            zero = Numbers(*(nodes.number(0.0) for _ in after[0].parts))
-            shown.append(after[0] if valid is None else _where(nodes, valid, after[0], zero))
-        if phases == 1:
-            return shown[0], before
-        rows_1 = [Numbers(*(nodes("Unsqueeze", part, nodes.ints(0)) for part in h.parts)) for h in shown]
-        return nodes.joined([rows_1[k] for k in taken], 0), before
-
+    step = _in_turns(nodes, given, trace, steps)
     if given.is_single_step:
-        first = nodes.int(0)
+        first = nodes.whole(0)
         here = Flags(*(None if flag is None else nodes("Gather", flag, first, axis=0) for flag in flags))
         h, last = step(nodes, nodes.take(wx, first, 0), here, start)
         h = Numbers(*(nodes("Unsqueeze", part, nodes.ints(0)) for part in h.parts))
     else:
         h, last = _loop(nodes, given, step, wx, flags, start)
     return _output(nodes, given, h), _joined_states(nodes, given, last)
+
+
+def _in_turns(outside: Nodes, given: Operands, trace: Trace, steps: Sequence[StepEmitter]) -> StepFunction:
+    """The phases of a step, one after the other; of several, wx is (P, B, G n), and h likewise."""
+    phases = len(steps)
+    own = [_rows_of_own(outside, given, trace, phase) for phase in range(phases)]
+    anew = [] if given.reset_state is None else _states(outside, given, given.reset_state, trace.states)
+    places = list(range(phases))[:: -1 if given.reverse else 1]
+
+    def step(nodes: Nodes, wx: Numbers, flags: Flags, before: list[Numbers]) -> tuple[Numbers, list[Numbers]]:
+        inputs = [wx] if phases == 1 else [nodes.take(wx, nodes.whole(k), 0) for k in places]
+        shown: list[Numbers] = []
+        if flags.resets is not None:
+            before = [_where(nodes, flags.resets, new, left) for new, left in zip(anew, before, strict=True)]
+        for emit, products, rows in zip(steps, inputs, own, strict=True):
+            after = emit(nodes, products, before, rows)
+            h = after[0]
+            if flags.valid is not None:
+                zero = Numbers(*(nodes.number(0.0) for _ in h.parts))
+                h = _where(nodes, flags.valid, h, zero)
+                after = [_where(nodes, flags.valid, new, old) for new, old in zip(after, before, strict=True)]
+            before = after
+            shown.append(h)
+        if phases == 1:
+            return shown[0], before
+        rows_1 = [Numbers(*(nodes("Unsqueeze", part, nodes.ints(0)) for part in h.parts)) for h in shown]
+        return nodes.joined([rows_1[k] for k in places], 0), before
+
+    return step
 
 
 def _loop(
@@ -155,7 +162,7 @@ def _loop(
     before = [Numbers(*(next(grouped) for _ in state.parts)) for state in start]
     h, after = step(inner, Numbers(*read), here, before)
     outputs = [part for numbers in (*after, h) for part in numbers.parts]
-    results = []
+    results: list[ir.Value] = []
     for value in outputs:  # an output is no input, and none is there twice
         copy = inner("Identity", value)
         shape = (None, n) if len(results) < len(states) else (*phases, None, n)
@@ -245,19 +252,19 @@ def _output(nodes: Nodes, given: Operands, h: Numbers) -> ir.Value:
 def _rows_of_own(nodes: Nodes, given: Operands, trace: Trace, phase: int) -> list[ir.Value]:
     if given.own is None:
         return []
-    own = nodes("Gather", given.own, nodes.int(phase), axis=0)
+    own = nodes("Gather", given.own, nodes.whole(phase), axis=0)
     if given.plan.complex:  # each number stands twice
         own = nodes("Reshape", own, nodes.ints(0, given.units, 2))
-        own = nodes("Gather", own, nodes.int(0), axis=-1)
-    return [nodes("Gather", own, nodes.int(row), axis=0) for row in range(len(trace.own))]
+        own = nodes("Gather", own, nodes.whole(0), axis=-1)
+    return [nodes("Gather", own, nodes.whole(row), axis=0) for row in range(len(trace.own))]
 
 
 def _valid(nodes: Nodes, given: Operands, wx: ir.Value) -> ir.Value:
     """(T, B, 1): is this step within its sequence? Lengths count the phases."""
     assert given.lengths is not None
     time = nodes("Squeeze", nodes.size(wx, 0))
-    steps = nodes("Range", nodes.int(0), time, nodes.int(1))
-    steps = nodes("Mul", steps, nodes.int(given.plan.phases))
+    steps = nodes("Range", nodes.whole(0), time, nodes.whole(1))
+    steps = nodes("Mul", steps, nodes.whole(given.plan.phases))
     lengths = nodes("Cast", given.lengths, to=ir.DataType.INT64)
     within = nodes("Less", nodes("Unsqueeze", steps, nodes.ints(1)), lengths)
     return nodes("Unsqueeze", within, nodes.ints(2))
@@ -269,5 +276,5 @@ def _resets(nodes: Nodes, given: Operands) -> ir.Value:
     at, phases = given.resets, given.plan.phases
     if phases > 1:
         shape = nodes("Concat", nodes.ints(-1, phases), nodes.size(given.state, 1), axis=0)
-        at = nodes("Gather", nodes("Reshape", at, shape), nodes.int(phases - 1 if given.reverse else 0), axis=1)
+        at = nodes("Gather", nodes("Reshape", at, shape), nodes.whole(phases - 1 if given.reverse else 0), axis=1)
     return nodes("Unsqueeze", at, nodes.ints(2))

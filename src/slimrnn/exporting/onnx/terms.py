@@ -30,7 +30,7 @@ class Gates(NamedTuple):
     units: int
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         return self.last - self.first
 
 
@@ -50,7 +50,7 @@ class Operand(NamedTuple):
 def block_diagonal(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
     """(G, n, n), or (G, b, n/b, n/b)"""
     (weight,) = tensors
-    w, k = weight.of(nodes, gates), gates.count
+    w, k = weight.of(nodes, gates), gates.number
     if len(weight.shape) == 3:
         return written_out(nodes, gates, w)
     _, b, rows, columns = weight.shape
@@ -68,20 +68,20 @@ def block_diagonal(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Pr
 
 def written_out(nodes: Nodes, gates: Gates, w: Numbers) -> Product:
     """Of matrices (k, n, n)."""
-    width = gates.count * gates.units
+    width = gates.number * gates.units
     matrix = nodes.matrix(nodes.transpose(nodes.reshape(w, width, gates.units), 1, 0))
     return lambda inner, x: inner.matmul(x, matrix, width)
 
 
 def diagonal(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
     """(G, n)"""
-    d = nodes.reshape(tensors[0].of(nodes, gates), 1, gates.count * gates.units)
-    return lambda inner, x: inner.mul(inner.joined([x] * gates.count, -1), d)
+    d = nodes.reshape(tensors[0].of(nodes, gates), 1, gates.number * gates.units)
+    return lambda inner, x: inner.mul(inner.joined([x] * gates.number, -1), d)
 
 
 def low_rank(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
     """left (G, n, r) and right (G, r, n), or (r, n) for all"""
-    (left, right), k = tensors, gates.count
+    (left, right), k = tensors, gates.number
     n, r = left.shape[1:]
     outward = left.of(nodes, gates)
     if len(right.shape) == 2 or k == 1:
@@ -101,7 +101,7 @@ def low_rank(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
 
 def kronecker(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
     """factors (G, p, q), of which the last acts on the fastest digit"""
-    k = gates.count
+    k = gates.number
     sizes = [factor.shape[1:] for factor in tensors]
     factors = [nodes.matrix(nodes.transpose(factor.of(nodes, gates), 0, 2, 1)) for factor in tensors]
 
@@ -121,13 +121,13 @@ def kronecker(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product
 def permutation(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
     """order (n)"""
     order = tensors[0].numbers.re
-    return lambda inner, x: inner.joined([inner.take(x, order, 1)] * gates.count, -1)
+    return lambda inner, x: inner.joined([inner.take(x, order, 1)] * gates.number, -1)
 
 
 def sparse(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product:
     """values (G, k) at positions i n + j (G, k)"""
     values, positions = (tensor.of(nodes, gates) for tensor in tensors)
-    shape = nodes.ints(gates.count, gates.units**2)
+    shape = nodes.ints(gates.number, gates.units**2)
     empty = nodes("Expand", nodes.number(0.0), shape)
     entries = [nodes("ScatterElements", empty, positions.re, part, axis=1) for part in values.parts]
     return written_out(nodes, gates, Numbers(*entries))
@@ -137,7 +137,7 @@ def circulant(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> Product
     """column (G, n): W_ij = c_{i - j}"""
     steps = _steps(nodes, gates.units)
     differences = nodes("Sub", nodes("Unsqueeze", steps, nodes.ints(1)), steps)
-    wrapped = nodes("Mod", differences, nodes.int(gates.units))
+    wrapped = nodes("Mod", differences, nodes.whole(gates.units))
     return written_out(nodes, gates, nodes.take(tensors[0].of(nodes, gates), wrapped, 1))
 
 
@@ -149,7 +149,7 @@ def unitary_product(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> P
     d1, d2, d3 = (nodes.cut(phases, i, i + 1, 1) for i in range(3))  # (k, 1, n)
     v1, v2 = (nodes.cut(reflections, i, i + 1, 1) for i in range(2))
     steps = _steps(nodes, n)
-    turns = nodes("Mod", nodes("Mul", nodes("Unsqueeze", steps, nodes.ints(1)), steps), nodes.int(n))
+    turns = nodes("Mod", nodes("Mul", nodes("Unsqueeze", steps, nodes.ints(1)), steps), nodes.whole(n))
     angles = nodes("Mul", nodes("Cast", turns, to=nodes.dtype), nodes.number(2 * math.pi / n))
     scale = Numbers(nodes.number(n**-0.5))
     back = nodes.mul(scale, Numbers(nodes("Cos", angles), nodes("Sin", angles)))
@@ -167,13 +167,14 @@ def unitary_product(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> P
 
 
 def _steps(nodes: Nodes, n: int) -> ir.Value:
-    return nodes("Range", nodes.int(0), nodes.int(n), nodes.int(1))
+    return nodes("Range", nodes.whole(0), nodes.whole(n), nodes.whole(1))
 
 
 def chain(nodes: Nodes, gates: Gates, tensors: Sequence[Operand], written: str) -> Product:
     """Factors from left to right, as `ProductMap.written` has them. Between two factors each gate has a vector of its
     own."""
-    left, factors = list(tensors), []
+    left = list(tensors)
+    factors: list[list[tuple[str, list[Operand]]]] = []
     for terms in json.loads(written):
         factors.append([])
         for name, count in terms:
@@ -185,7 +186,7 @@ def chain(nodes: Nodes, gates: Gates, tensors: Sequence[Operand], written: str) 
     products = [[total(nodes, one, terms) for one in singles] for terms in reversed(others)]
 
     def product(inner: Nodes, x: Numbers) -> Numbers:
-        y = inner.splits(first_product(inner, x), [gates.units] * gates.count, -1)
+        y = inner.splits(first_product(inner, x), [gates.units] * gates.number, -1)
         for of_gates in products:
             y = [one(inner, v) for one, v in zip(of_gates, y, strict=True)]
         return inner.joined(y, -1)

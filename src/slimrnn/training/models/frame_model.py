@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -21,7 +23,7 @@ class FrameModel(SequenceModel):
             inputs = dequantised(inputs, self.readout.weight.dtype)
         return super().forward(inputs, state, lengths)
 
-    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+    def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         return super().step(dequantised(x_t, self.readout.weight.dtype) if x_t.dtype == torch.uint8 else x_t, state)
 
 

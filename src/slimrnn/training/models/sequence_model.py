@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -72,12 +73,14 @@ class SequenceModel(nn.Module):
             hidden_TBH = hidden_TBH * functional.dropout(torch.ones_like(hidden_TBH[0]), self.readout_dropout)
         return self.output(self.readout(hidden_TBH, lengths)), state
 
-    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+    def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """One step, (B, I) to (B, O), and the state after it."""
+        if self.training and self.readout_dropout:
+            raise RuntimeError("expected eval() for step with readout_dropout, whose mask spans a sequence, got training")
         hidden_BH, state = self.rnn.step(x_t, state)
-        return functional.linear(hidden_BH, self.readout.weight, self.readout.bias), state
+        return self.output(functional.linear(hidden_BH, self.readout.weight, self.readout.bias)), state
 
-    def initial_state(self, batch: int | None = None) -> States:
+    def initial_state(self, batch: int | None = None) -> Any:
         """The state before the first step."""
         return self.rnn.initial_state(batch)
 
