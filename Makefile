@@ -1,8 +1,11 @@
 # Everything a newcomer needs: `make demo`, `make test`. The first call sets up .venv from nothing.
 PYTHON ?= python3
 BIN := .venv/bin
+# Jobs for two cores; three at once, since tests that start processes often wait for them.
+MAKEFLAGS += --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
-.PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz clean help
+.PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz wheels
+.PHONY: release-check clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -16,6 +19,8 @@ help:
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
 	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
+	@echo "make wheels  the sources and wheels for Linux, macOS and Windows in dist/ (needs g++; minutes)"
+	@echo "make release-check  the wheels built again, installed, run under qemu and wine (see release/check.py; an hour)"
 	@echo "make clean   remove .venv, caches and outputs"
 
 .venv/ready: requirements.txt examples/requirements.txt pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/*/*)
@@ -27,12 +32,9 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/copy_memory.py
 
-# Jobs for two cores, the longest first; three at once, since those that start processes often wait for them.
 CORE_TESTS := $(addprefix tests/,layers ops sequence structures tracing)
 RUN_TESTS := $(addprefix tests/,cli papers tasks training)
-test: .venv/ready
-	@$(MAKE) --no-print-directory --jobs 3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
-	tests-core tests-runs tests-others lint docs
+test: tests-core tests-runs tests-others lint docs
 
 tests-core: .venv/ready
 	$(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS)
@@ -108,6 +110,19 @@ SEED ?= $(shell date +%s)
 fuzz: .venv/ready
 	@echo "SEED=$(SEED) MUTANTS=$(MUTANTS)"
 	SLIMRNN_FUZZ=$(MUTANTS) SLIMRNN_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/fuzz -k damaged
+
+# The wheels of the last commit. What builds them is pinned, and kept apart from .venv.
+RELEASE := build/release
+$(RELEASE)/ready: release/requirements.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -r release/requirements.txt
+	@touch $@
+
+wheels: $(RELEASE)/ready
+	$(RELEASE)/bin/python release/wheels.py dist
+
+release-check: wheels
+	$(RELEASE)/bin/python release/check.py dist
 
 clean:
 	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

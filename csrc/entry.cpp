@@ -1,6 +1,7 @@
 // The C interface: checks, the choice of an instruction set, and one slice of the batch per thread.
 #include "cells/sound.h"
 #include "kernels.h"
+#include "processor.h"
 #include "threads.h"
 
 #include <algorithm>
@@ -22,14 +23,9 @@ using slimrnn::Kernels;
 using slimrnn::share;
 
 bool runs_here(const Kernels *k) {
-#if defined(__x86_64__) || defined(__i386__)
-    if (!strcmp(k->name, "avx512"))
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("fma");
-    if (!strcmp(k->name, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-    return !strcmp(k->name, "generic");
+    if (!strcmp(k->name, "avx512")) return slimrnn::processor_has_avx512();
+    if (!strcmp(k->name, "avx2")) return slimrnn::processor_has_avx2();
+    return true;
 }
 
 std::vector<const Kernels *> find_all() {
@@ -256,6 +252,10 @@ template <class Work> int32_t guarded(Work work) {
 extern "C" {
 
 int32_t slimrnn_abi(void) { return SLIMRNN_ABI; }
+
+const char *slimrnn_version(void) { return SLIMRNN_VERSION; }
+
+const char *slimrnn_compiler(void) { return kernels()->compiler; }
 
 const char *slimrnn_structure(int32_t index) { return kernels()->structure_name(index); }
 

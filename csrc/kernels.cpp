@@ -6,17 +6,15 @@
 #include "structures/registry.h"
 #include "time_loop.h"
 
-#include <cstdlib>
 #include <new>
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 namespace {
 
-void *aligned(int64_t bytes) {
-    void *p = nullptr;
-    return posix_memalign(&p, 64, size_t(bytes > 0 ? bytes : 64)) ? nullptr : p;
-}
+constexpr std::align_val_t cache_line{64};
+void *aligned(int64_t bytes) { return operator new(size_t(bytes > 0 ? bytes : 64), cache_line, std::nothrow); }
+void give_back(void *memory) { operator delete(memory, cache_line); }
 
 const char *structure_name(int index) {
     return index >= 0 && index < structure_count ? structures<float>[index].name : nullptr;
@@ -74,8 +72,8 @@ void release(void *packed) {
         delete pack->single[k];
         delete pack->twice[k];
     }
-    free(pack->memory);
-    free(pack->input);
+    give_back(pack->memory);
+    give_back(pack->input);
     delete pack;
 }
 
@@ -117,7 +115,7 @@ template <class T> struct Memory {
     const int64_t count;
     T *data;
     explicit Memory(int64_t count) : count(count), data(static_cast<T *>(aligned(count * int64_t(sizeof(T))))) {}
-    ~Memory() { free(data); }
+    ~Memory() { give_back(data); }
     Memory(const Memory &) = delete;
 };
 
@@ -286,12 +284,19 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 #define SLIMRNN_JOIN(a, b) SLIMRNN_JOIN2(a, b)
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
+#if defined(__clang__)
+#define SLIMRNN_COMPILER                                                                                               \
+    "Clang " SLIMRNN_TEXT(__clang_major__) "." SLIMRNN_TEXT(__clang_minor__) "." SLIMRNN_TEXT(__clang_patchlevel__)
+#else
+#define SLIMRNN_COMPILER                                                                                               \
+    "GCC " SLIMRNN_TEXT(__GNUC__) "." SLIMRNN_TEXT(__GNUC_MINOR__) "." SLIMRNN_TEXT(__GNUC_PATCHLEVEL__)
+#endif
 extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
     SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,  SLIMRNN_ISA::code_fits,
     SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
     SLIMRNN_ISA::shared_weights,  SLIMRNN_ISA::forward,        SLIMRNN_ISA::sums_size,  SLIMRNN_ISA::backward,
     SLIMRNN_ISA::deliver,         SLIMRNN_ISA::ready_step,     SLIMRNN_ISA::run_step,   SLIMRNN_ISA::release_step,
-    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,
+    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,        SLIMRNN_COMPILER,
 };
 
 }  // namespace slimrnn

@@ -34,6 +34,7 @@ struct Kernels {
     uint64_t (*checksum)(const void *const *data, const int64_t *bytes, int count);
     // One term by itself, see slimrnn_product.
     int (*product)(const slimrnn_scan *scan, int way, int64_t rows, int first, int last, void *x, void *y);
+    const char *compiler;
 };
 
 extern const Kernels generic_kernels;

@@ -18,7 +18,11 @@
 #else
 #define SLIMRNN_ISA generic
 #define SLIMRNN_BYTES 16
+#if defined(__aarch64__)  // NEON has 32 registers: 24 sums, two vectors of weights and the inputs
+#define SLIMRNN_TILE_ROWS 12
+#else
 #define SLIMRNN_TILE_ROWS 6
+#endif
 #endif
 
 namespace slimrnn {

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -25,17 +26,31 @@ FRONT = (  # what README.md shows
     "copy-1000-lstm",
     "copy-2000-kru",
     "adding-750-lr-gru",
+    "adding-100-lstm",
     "adding-400-kru",
     "adding-750-kru",
     "copy-500-lrd-gru",
     "copy-danihelka-lrd-gru",
     "copy-henaff-lrd-gru",
     "word-copy-16-gru-factorized",
-    "permuted-mnist-kru-quick",
-    "permuted-mnist-gru-128-quick",
-    "permuted-mnist-lrd-gru-128-24-quick",
+    "permuted-mnist-kru-8-epochs",
+    "permuted-mnist-gru-128",
+    "permuted-mnist-lrd-gru-128-24",
     "ptb-lrd-gru-1000-64",
 )
+WHY = {  # rows that were not run, and the reason; the first that fits
+    r"timit-(rnn|lstm|kru)": "the corpus is not free",
+    r"youtube-8m-": "needs terabytes of features",
+    r"ptb-.*-(3298|5459|4480|6985|1740)": "days on one core",
+    r"ptb-": "hours on one core",
+    r"copy-2000-uernn": "two hours",
+    r"copy-.*-uernn": "hours: 721 is 7 · 103, a slow size for Fourier transforms",
+    r".*-mnist-(furnn|uernn)$": "a day",
+    r"(pixel|permuted)-mnist-.*-quick": "an hour",
+    r"(pixel|permuted)-mnist-": "hours to days with the paper's settings",
+    r"adding-(400|750)-": "an hour or two",
+    r"": "not yet",
+}
 
 
 def main(keep: Path | None = None) -> None:
@@ -74,8 +89,9 @@ def page() -> str:
         return markdown([head, *(cells(find_row(name)) for name in names)])
 
     text = (Path(__file__).parent / "page.md").read_text()
-    text = text.replace("<!-- counts -->", _counts(paper_rows().values()))
+    text = text.replace("<!-- counts -->", counts(text))
     text = text.replace("<!-- who converges -->", adding_table())
+    text = text.replace("<!-- gaps -->", gap_table())
     text = re.sub(r"<!-- rows: (.*) -->", rows, text)
     if sorted(listed) != sorted(paper_rows()):
         missing = sorted(set(paper_rows()) - set(listed))
@@ -83,22 +99,58 @@ def page() -> str:
     return text
 
 
+def counts(text: str) -> str:
+    """Number of the papers' rows in each state, by their first seed, for each section of the page and in all."""
+    head = ["", "agree", "disagree", "unfinished", "not run", "no figure to compare with"]
+    table = []
+    for section in text.split("\n## ")[1:]:
+        prefixes = re.search(r"<!-- rows: (.*) -->", section)
+        if prefixes:
+            names = [name for name in paper_rows() if name.startswith(tuple(prefixes[1].split()))]
+            states = [_state(find_row(name)) for name in names if find_row(name).paper != "ours"]
+            table += [(section.splitlines()[0], states)] if states else []
+    table.append(("**all**", [state for _, states in table for state in states]))
+    columns = ("passed", "failed", "unfinished", "not run", "measured")
+    return markdown([head, *([title, *(f"{states.count(column)}" for column in columns)] for title, states in table)])
+
+
 def front_table() -> str:
-    """The rows that README.md shows."""
+    """The rows that README.md shows, with the run that decided."""
     table = [["`slimrnn reproduce` …", "parameters", "ours", "paper", "verdict"]]
     for name in FRONT:
         row = find_row(name)
         _, ours, paper, verdict, _, _, parameters = cells(row)
+        decided = judge(RESULTS, row, 0).recipe
+        if decided == row.also:
+            _, ours, _, _, _, _, parameters = cells(find_row(decided))
         table.append([f"`{name}`", parameters, ours, f"{paper} [{_source(row)}]", verdict])
     return markdown(table)
 
 
 def adding_table() -> str:
     """When each net converges on the adding problem, with the errors on both test sets (KRU figure 2)."""
-    lengths, nets = (100, 200, 400, 750), ("kru", "lr-gru", "lstm", "rnn", "furnn", "uernn")
-    return markdown(
-        [["", *(f"T = {T}" for T in lengths)], *([net, *(_converged(T, net) for T in lengths)] for net in nets)]
-    )
+    lengths, nets = (100, 200, 400, 750), ("kru", "lstm", "rnn", "furnn", "uernn", "lr-gru")
+    table = [["", *(f"T = {T}" for T in lengths)]]
+    for net in nets:
+        for recipe in ("", "-ours") if net != "lr-gru" else ("",):
+            words = "" if net == "lr-gru" else ", our recipe" if recipe else ", the paper's recipe"
+            table.append([f"{net}{words}", *(_converged(T, net + recipe) for T in lengths)])
+    return markdown(table)
+
+
+def gap_table() -> str:
+    """Word copy: what the factorized net is ahead of the dense one (factorized paper, figures 1 to 3)."""
+    repeats = (4, 8, 16, 32)
+    table = [
+        ["cross-entropy, dense − factorized", *(f"{count} repeats" for count in repeats), "widens, as in the paper"]
+    ]
+    for cell in ("lstm", "gru"):
+        names = [[f"word-copy-{count}-{cell}-{kind}" for kind in ("dense", "factorized")] for count in repeats]
+        losses = [[judge(RESULTS, find_row(name), 0).value or 0 for name in pair] for pair in names]
+        gaps = [dense - factorized for dense, factorized in losses]
+        verdict = "**passed**" if gaps == sorted(gaps) else "not met"
+        table.append([cell.upper(), *(f"{gap:.3f}" for gap in gaps), verdict])
+    return markdown(table)
 
 
 def _converged(length: int, net: str) -> str:
@@ -126,20 +178,31 @@ def cells(row: PaperRow) -> list[str]:
     """The row in RESULTS.md: command, ours, the paper's, verdict, updates, time, parameters."""
     seeds = seeds_of(row)
     runs = [Run(run_directory(RESULTS, row, seed)) for seed in seeds]
-    verdicts = [judge(RESULTS, row, seed) for seed in seeds]
     command = f"`slimrnn reproduce {row.name}`"
     if not runs:
-        return [command, "", row.claim, "not run", "", "", ""]
+        return [command, "", row.claim, _verdict(row, [judge(RESULTS, row, 0)]), "", "", ""]
+    alone = [judge(RESULTS, replace(row, also=None), seed) for seed in seeds]
     updates, seconds = zip(*(Contestant(row.name, run).progress for run in runs), strict=True)
     return [
         command,
-        _spread(row, [verdict.value for verdict in verdicts if verdict.value is not None]),
+        _spread(row, [verdict.value for verdict in alone if verdict.value is not None]),
         row.claim,
-        _verdict(row, verdicts),
-        "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])),
+        _verdict(row, [judge(RESULTS, row, seed) for seed in seeds]),
+        "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])) + _halved(runs),
         in_words(mean(seconds)),
-        f"{runs[0].record['parameters']['total']:,}",
+        _parameters(runs[0]),
     ]
+
+
+def _parameters(run: Run) -> str:
+    total, trained = (run.record["parameters"].get(name) for name in ("total", "trainable"))
+    return f"{total:,}" + (f" ({trained:,} trained)" if trained not in (None, total) else "")
+
+
+def _halved(runs: Sequence[Run]) -> str:
+    """Marks runs whose rate was halved after a gradient that was not finite."""
+    found = [recovery["update"] for run in runs if run.result is not None for recovery in run.result.recoveries]
+    return f" (rate halved at {', '.join(f'{update:,}' for update in found)})" if found else ""
 
 
 def seeds_of(row: PaperRow) -> list[int]:
@@ -160,15 +223,9 @@ def score_text(row: PaperRow, value: float) -> str:
     return f"{value:.2f}" if row.score == "perplexity" else f"{value:.3g}"
 
 
-def _counts(rows: Iterable[PaperRow]) -> str:
-    """Number of rows in each state, by their first seed."""
-    states = [judge(RESULTS, row, min(seeds_of(row), default=0)).state for row in rows]
-    words = {"passed": "agree with the paper", "failed": "disagree", "measured": "have no figure to be held against"}
-    found = [f"{states.count(state)} {text}" for state, text in words.items()]  # type: ignore[arg-type]
-    other = states.count("unfinished") + states.count("waiting")
-    return (
-        f"Of {len(states)} rows {', '.join(found)}, {other} are unfinished and {states.count('not run')} were not run."
-    )
+def _state(row: PaperRow) -> str:
+    state = judge(RESULTS, row, min(seeds_of(row), default=0)).state
+    return "unfinished" if state == "waiting" else state
 
 
 def _spread(row: PaperRow, values: Sequence[float]) -> str:
@@ -181,15 +238,41 @@ def _spread(row: PaperRow, values: Sequence[float]) -> str:
 
 def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
     states = [verdict.state for verdict in verdicts]
+    if states[0] == "not run":
+        return f"not run: {next(reason for rows, reason in WHY.items() if re.match(rows, row.name))}"
     if "passed" in states:
         share = "" if len(states) == 1 else f" {states.count('passed')} of {len(states)}"
-        first = sorted(verdict.update for verdict in verdicts if verdict.state == "passed")
-        when = "–".join(f"{update:,}" for update in dict.fromkeys([first[0], first[-1]]))
-        winner = f", {row.compared_with}" if row.race in ("behind", "second") else ""
-        return f"**passed**{share}" + (f"{winner} at {when}" if row.direction == "at most" else "")
+        return f"**passed**{share}" + _when(row, [verdict for verdict in verdicts if verdict.state == "passed"])
+    if states[0] == "unfinished" and row.race is not None and verdicts[0].update >= row.within:
+        return f"open: {' and '.join(_behind(row))} not far enough"
     if states[0] in ("unfinished", "waiting"):
         return f"unfinished ({100 * verdicts[0].update / row.within:.0f} % of {row.within:,})"
-    return {"failed": "not met", "measured": "–"}.get(states[0], states[0])
+    decided = verdicts[0].recipe
+    first = f": {decided} at {verdicts[0].update:,}" if row.race is not None and decided else ""
+    if row.race is None and decided:
+        first = " by our recipe; the paper's was not run"
+    return {"failed": f"not met{first}", "measured": "–"}.get(states[0], states[0])
+
+
+def _behind(row: PaperRow) -> list[str]:
+    """The runs that a race waits for: those of its own net, or else those of the other."""
+    for net in filter(None, (row.name, row.compared_with)):
+        names = [name for name in (net, find_row(net).also) if name]
+        rows = [replace(find_row(name), race=None, compared_with=None, also=None) for name in names]
+        waiting = [one.name for one in rows if judge(RESULTS, one, 0).state in ("not run", "unfinished")]
+        if waiting:
+            return waiting
+    return []
+
+
+def _when(row: PaperRow, passed: Sequence[Verdict]) -> str:
+    """The update at which a bound was met, or within how many it was not, and in which run if it is another row's."""
+    updates = sorted(verdict.update for verdict in passed)
+    when = " at " + "–".join(f"{update:,}" for update in dict.fromkeys([updates[0], updates[-1]]))
+    if row.direction == "at least":
+        when = f", within {updates[-1]:,} updates" if row.score == "loss" else ""
+    decided = passed[0].recipe
+    return f", {decided}{when}" if decided and decided != row.name else when
 
 
 def _source(row: PaperRow) -> str:

@@ -52,7 +52,8 @@ def test_figures_are_those_the_page_shows(tmp_path: Path) -> None:
 
 def test_a_row_that_was_not_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("publish.RESULTS", tmp_path)
-    assert cells(find_row("copy-1000-kru"))[3] == "not run"
+    assert cells(find_row("copy-1000-kru"))[3] == "not run: not yet"
+    assert cells(find_row("timit-kru"))[3] == "not run: the corpus is not free"
     assert not any(map(seeds_of, paper_rows().values()))
 
 

@@ -11,13 +11,15 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+#if defined(_WIN32)
+#define SLIMRNN_API __declspec(dllexport)
+#elif defined(__GNUC__)
 #define SLIMRNN_API __attribute__((visibility("default")))
 #else
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 8
+#define SLIMRNN_ABI 9
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -198,6 +200,10 @@ typedef struct {
 
 /* Version of this interface that the library was built with. */
 SLIMRNN_API int32_t slimrnn_abi(void);
+/* Version of the package that the library was built for. */
+SLIMRNN_API const char *slimrnn_version(void);
+/* The compiler of the kernels in use, such as "GCC 12.2.0". */
+SLIMRNN_API const char *slimrnn_compiler(void);
 /* Names of the structures that a term can have; null after the last. */
 SLIMRNN_API const char *slimrnn_structure(int32_t index);
 /* The limits of a call, in the order of slimrnn_limit; returns how many there are. */

@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from slimrnn.papers import find_row
 from slimrnn.plotting import COLORS, GREY
 from slimrnn.training.curve import read_curve
+from slimrnn.training.record import Run
 
 RESULTS = Path(__file__).parents[2] / "results"
 NETS = ("KRU", "LSTM", "RNN", "fuRNN", "ueRNN", "LR-GRU")  # each has its color on all figures
@@ -30,6 +31,7 @@ def main(directory: Path = Path(__file__).parent) -> None:
         "memory": draw_memory,
         "word-copy": draw_word_copy,
         "mnist": draw_mnist,
+        "parameters": draw_parameters,
         "ptb": draw_ptb,
     }
     for name, draw in figures.items():
@@ -48,14 +50,14 @@ def curve(row: str, column: str, seed: int = 0) -> tuple[list[float], list[float
     return columns.get("update", []), columns.get(column, [])
 
 
-def lines(axes: Axes, rows: Mapping[str, str], column: str, colors: Sequence[str] = COLORS) -> None:
+def lines(axes: Axes, rows: Mapping[str, str], column: str, colors: Sequence[str] = COLORS, style: str = "-") -> None:
     """Curves of rows by their labels; every further seed thinner."""
     for (label, row), color in zip(rows.items(), colors, strict=False):
         for seed in range(3):
             updates, scores = curve(row, column, seed)
             if updates:
                 width, name = (1.9, label) if seed == 0 else (0.9, None)
-                axes.plot(updates, scores, color=color, linewidth=width, label=name)
+                axes.plot(updates, scores, style, color=color, linewidth=width, label=name)
 
 
 def log_of_the_authors(axes: Axes, row: str, color: str, label: str | None = "the authors") -> None:
@@ -100,12 +102,21 @@ def draw_adding() -> Figure:
         axes.set_yscale("log")
         level(axes, find_row(f"adding-{length}-kru").config.task.baselines["always 1"], "always 1", 0.01)
         nets = {net: f"adding-{length}-{net.lower()}" for net in NETS}
+        ours = {net if not curve(row, "update")[0] else f"_{net}": f"{row}-ours" for net, row in nets.items()}
+        lines(axes, ours, "half/loss", style="--")  # a label that begins with _ is not in the legend
         lines(axes, nets, "half/loss")
+        axes.set_ylim(top=8)  # room for the legend
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
         placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 3}
-        finish(axes, f"Adding, T = {length}", "one marker in each half", "squared error (test)", **placed)
+        finish(
+            axes,
+            f"Adding, T = {length}",
+            "one marker in each half; dashed: our recipe",
+            "squared error (test)",
+            **placed,
+        )
     return figure
 
 
@@ -147,12 +158,56 @@ def draw_mnist() -> Figure:
     lines(left, {label: f"permuted-mnist-{row}" for label, row in slow.items()}, "valid/accuracy")
     log_of_the_authors(left, "permuted-mnist-lr-gru-128-24", GREY, "LR-GRU 128, rank 24: its authors")
     finish(left, "Permuted MNIST, the papers' settings", "batches of 20", "accuracy (validation)")
-    quick = {label: f"{row}-quick" for label, row in slow.items() if row != "lstm"} | {"KRU 512": "kru-quick"}
-    colors = (*COLORS[:3], COLORS[4])  # the LSTM's is not the KRU's
+    quick = {label: f"{row}-quick" for label, row in slow.items()} | {
+        "KRU 512, 8 epochs": "kru-8-epochs",
+        "LRD-GRU 64, rank 24": "lrd-gru-64-24-quick",
+    }
+    colors = COLORS[:6]
     lines(right, {label: f"permuted-mnist-{row}" for label, row in quick.items()}, "valid/accuracy", colors)
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
     for axes in (left, right):
         axes.set_ylim(0, 1)
+    return figure
+
+
+PUBLISHED = {  # permuted MNIST elsewhere: parameters and test accuracy
+    "UnICORNN": (35_000, 0.978),
+    "LEM": (68_000, 0.966),
+    "LMU": (102_000, 0.972),
+    "coRNN": (134_000, 0.973),
+}
+
+
+def draw_parameters() -> Figure:
+    """Test accuracy on permuted MNIST over trained parameters: runs by our recipe."""
+    figure, (axes,) = panels(1, 1, 4.6)
+    nets = {
+        "Legendre memory": "mnist-12k-legendre",
+        "UnICORNN, 3 layers": "mnist-12k-unicornn",
+        "LEM 50": "mnist-12k-lem",
+        "coRNN 74": "mnist-12k-cornn",
+        "KRU 512": "permuted-mnist-kru-8-epochs",
+        "LRD-GRU 64": "permuted-mnist-lrd-gru-64-24-quick",
+        "LRD-GRU 128": "permuted-mnist-lrd-gru-128-24-quick",
+        "GRU 128": "permuted-mnist-gru-128-quick",
+    }
+    ours = {label: Run(RESULTS / row) for label, row in nets.items() if (RESULTS / row / "run.json").exists()}
+    points = {
+        f"{label}{'' if run.result.ended == 'finished' else ' (unfinished)'}": (
+            run.record["parameters"]["trainable"],
+            run.result.score("test", "accuracy"),
+        )
+        for label, run in ours.items()
+        if run.result is not None
+    }
+    for found, color, label in ((points, BLUE, "ours"), (PUBLISHED, GREY, "published elsewhere")):
+        axes.plot(*zip(*found.values(), strict=True), "o", color=color, label=label)
+        for name, place in found.items():
+            axes.annotate(name, place, (7, -3), textcoords="offset points", color=color, fontsize=9)
+    axes.set_xscale("log")
+    styled(axes, "Permuted MNIST", "by trained parameters", "trained parameters", "accuracy (test)")
+    axes.set_xlim(8_000, 250_000)
+    axes.legend(**{**LEGEND, "loc": "lower right"})
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from registry import needs_library
 from slimrnn.cli import main
 from slimrnn.ops import resolve_backend
-from slimrnn.ops.library import cell_codes
+from slimrnn.ops.library import ABI, cell_codes, native_library
 from slimrnn.tracing.built_in import BUILT_IN
 
 
@@ -25,6 +26,14 @@ def test_doctor_tells_versions_and_backend(capsys: pytest.CaptureFixture[str]) -
     assert told["torch"] == torch.__version__
     assert told["backend"].startswith(resolve_backend("auto"))
     assert {"lightning", "tyro", "safetensors", "threads"} <= set(told)
+
+
+@needs_library
+def test_doctor_names_the_library_that_was_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    path, _, built = facts(capsys)["library"].partition(" (")
+    assert Path(path).is_file()
+    assert native_library()._name == path  # type: ignore[union-attr]
+    assert re.fullmatch(rf"(GCC|Clang) \d+\.\d+\.\d+, interface version {ABI}\)", built)
 
 
 @needs_library

@@ -72,6 +72,16 @@ def test_recurrent_dropout_of_everything_leaves_the_bias(options: dict[str, Any]
     torch.testing.assert_close(output, output[:1].expand_as(output))
 
 
+def test_inputs_and_states_may_have_rates_of_their_own() -> None:
+    x, zeros = numbers(8, 3, 4), torch.zeros(8, 3, 4, dtype=torch.float64)
+    blind = build("rnn", recurrent_dropout=(1.0, 0.0))
+    torch.testing.assert_close(blind(x), blind(zeros))
+    forgetful = build("rnn", recurrent_dropout=(0.0, 1.0))
+    torch.testing.assert_close(forgetful(x)[0][-1], forgetful(x[-1:])[0][0])
+    with pytest.raises(ValueError, match="expected one recurrent_dropout, or two, of inputs and of h, got 3"):
+        build("rnn", recurrent_dropout=(0.1, 0.2, 0.3))
+
+
 @every_layer
 def test_several_delays_are_layers_side_by_side(name: str) -> None:
     stack = build(name, delays=[1, 3], structure=LowRank(2) + Diagonal())

@@ -327,6 +327,28 @@ def test_another_interface_version_is_refused(reload: Callable[[], None], monkey
     check_unusable(f"interface version {built}, expected {wanted}")
 
 
+@needs_library
+def test_library_of_another_version_is_refused(reload: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    built = slimrnn.__version__
+    monkeypatch.setattr(slimrnn, "__version__", "99.0")
+    reload()
+    check_unusable(f"was built for slimrnn {built}, expected 99.0: reinstall slimrnn")
+
+
+@pytest.mark.parametrize(("platform", "suffix"), [("linux", "so"), ("darwin", "dylib"), ("win32", "dll")])
+def test_library_has_the_name_of_its_platform(
+    platform: str, suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for other in ("so", "dylib", "dll"):
+        (tmp_path / f"libslimrnn.{other}").touch()
+    monkeypatch.delenv("SLIMRNN_LIBRARY", raising=False)
+    monkeypatch.setattr(slimrnn, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(library.sys, "platform", platform)
+    found = library.library_path()
+    monkeypatch.undo()
+    assert found == tmp_path / f"libslimrnn.{suffix}"
+
+
 def test_missing_library(reload: Callable[[], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pickled = pickle.dumps(slimrnn.GRU(2, 3))
     monkeypatch.delenv("SLIMRNN_LIBRARY", raising=False)

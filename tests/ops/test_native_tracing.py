@@ -12,6 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from registry import CELLS, FEW_CELLS, needs_library, numbers, randomise_
 from slimrnn import GRU, LowRank
+from slimrnn.errors import ExportError
 from slimrnn.layers import ReadOut, RecurrentStack
 
 pytestmark = [
@@ -90,8 +91,9 @@ def test_tracers_that_cannot_follow_say_so() -> None:
     stack = GRU(3, 4, input_structure=LowRank(2))
     with pytest.raises(TypeError, match="expected input to be a tensor, got Proxy"):
         torch.fx.symbolic_trace(stack)
-    with pytest.raises(ValueError, match="Unknown type annotation"):
-        torch.jit.script(stack)
+    for module in (stack, torch.nn.Sequential(stack)):
+        with pytest.raises(ExportError, match=r"torch.jit.script cannot read slimrnn's layers: use slimrnn.export"):
+            torch.jit.script(module)
 
 
 @grad_modes

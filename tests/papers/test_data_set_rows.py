@@ -22,7 +22,7 @@ def count(row: PaperRow) -> Summary:
 
 def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
     rows = {row.name: row for row in pixel_mnist.ROWS}
-    assert len(rows) == 19
+    assert len(rows) == 27
     for name, row in rows.items():
         assert row.config.task == PixelMnistTask(permuted=name.startswith("permuted"))
         assert (row.score, row.direction) == ("accuracy", "at least")
@@ -30,8 +30,8 @@ def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
     assert len(rows["permuted-mnist-lr-gru-128-24"].curve) == 6
     for name in (name for name in rows if name.endswith("-quick")):
         slow = rows[name.removesuffix("-quick")]
-        assert (rows[name].config.model, rows[name].bound) == (slow.config.model, slow.bound)
-        assert rows[name].config.updates < slow.config.updates
+        assert slow.also == name or slow.paper == "ours"
+        assert rows[name].config.updates == 20 * 55_000 // 50 < slow.config.updates
 
 
 @pytest.mark.parametrize(("name", "total", "diagonals"), [("lr", 6_078_474, 0), ("lrd", 6_088_714, 2 * 1024)])
@@ -115,7 +115,8 @@ def test_youtube8m_nets_have_the_sizes_of_their_notes_and_of_the_page() -> None:
     blocks = BlockDiagonal(4)
     largest = hidden_size_for(layers["lstm"], LSTM, 1152, structure=blocks, input_structure=blocks, num_layers=2)
     assert memory["factorized-big"] == largest
-    assert [row.criterion for row in rows.values()] == [f"test hit_at_1 ≥ {hit}" for hit in (0.645, 0.719, 0.809)]
+    figures = ((0.645, 0.573), (0.719, 0.604), (0.809, 0.641))
+    assert [row.criterion for row in rows.values()] == [f"test hit_at_1 ≥ {h} and perr ≥ {p}" for h, p in figures]
     assert [row.claim.partition(", ")[2] for row in rows.values()] == ["PERR 0.573", "PERR 0.604", "PERR 0.641"]
 
 

@@ -43,3 +43,10 @@ def test_the_criterion_names_the_order_of_a_race_or_the_last_update() -> None:
     assert replace(ahead, race="second").criterion == "test loss ≤ 1 after b"
     assert replace(ROW, bound=1.0, by=30_000).criterion == "test loss ≤ 1 by update 30,000"
     assert ROW.criterion == ""
+
+
+def test_a_second_score_has_to_be_met_as_well() -> None:
+    row = replace(ROW, bound=0.5, direction="at least", score="hit_at_1", second=("perr", 0.4))
+    assert row.criterion == "test hit_at_1 ≥ 0.5 and perr ≥ 0.4"
+    assert [row.passes_second({"hit_at_1": 0.6, "perr": perr}) for perr in (0.39, 0.4)] == [False, True]
+    assert ROW.passes_second({})

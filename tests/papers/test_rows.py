@@ -29,16 +29,19 @@ def count(name: str) -> Summary:
 
 def test_every_row_of_the_synthetic_tasks_is_there() -> None:
     expected = {f"copy-{length}-{net}" for length in (1000, 2000) for net in ("kru", "furnn", "rnn", "lstm", "uernn")}
-    expected |= {f"copy-{task}-lrd-gru{wn}" for task in ("500", "danihelka", "henaff") for wn in ("", "-wn")}
+    for task in ("500", "danihelka", "henaff"):
+        expected |= {f"copy-{task}-{net}" for net in ("lrd-gru", "lrd-gru-authors", "lrd-gru-wn", "gru", "uernn")}
+    expected |= {"copy-500-lr-gru"}
     expected |= {
         f"word-copy-{repeats}-{cell}-{matrix}"
         for repeats in (4, 8, 16, 32)
         for cell in ("lstm", "gru")
         for matrix in ("dense", "factorized")
     }
-    nets = ("kru", "lstm", "rnn", "furnn", "lr-gru")
-    expected |= {f"adding-{length}-{net}" for length in (100, 200, 400, 750) for net in nets}
-    expected |= {"adding-100-uernn", "adding-200-uernn"}
+    for length in (100, 200, 400, 750):
+        nets = ("kru", "lstm", "rnn", "furnn", *(["uernn"] if length <= 200 else []))
+        expected |= {f"adding-{length}-{net}{recipe}" for net in nets for recipe in ("", "-ours")}
+        expected |= {f"adding-{length}-lr-gru"}
     assert {row.name for row in SYNTHETIC} == expected
 
 
@@ -52,6 +55,16 @@ def test_rows_can_be_judged(row: PaperRow) -> None:
         other = ROWS[row.compared_with]
         assert other.within == row.within
         assert (other.score, other.split, other.direction) == (row.score, row.split, row.direction)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS.values() if row.also], ids=lambda row: row.name)
+def test_two_recipes_train_the_same_net_for_no_more_updates(row: PaperRow) -> None:
+    assert row.also is not None
+    other = ROWS[row.also]
+    assert (other.config.model, other.config.task) == (row.config.model, row.config.task)
+    assert other.within <= row.within
+    assert other.config.optim != row.config.optim
+    assert other.criterion == ""  # the verdict on both is that of the row
 
 
 @pytest.mark.parametrize("row", SYNTHETIC, ids=lambda row: row.name)

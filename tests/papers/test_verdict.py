@@ -22,6 +22,9 @@ ROWS = (
     replace(OPEN, name="hare", bound=1.0, compared_with="tortoise", race="ahead"),
     replace(OPEN, name="tortoise", bound=1.0, compared_with="hare", race="behind"),
     replace(OPEN, name="turtle", bound=1.0, compared_with="hare", race="second"),
+    replace(OPEN, name="twice", bound=1.0, also="open"),
+    replace(OPEN, name="rival", bound=1.0, compared_with="twice", race="behind", also="rival-ours"),
+    replace(OPEN, name="rival-ours"),
 )
 
 
@@ -98,3 +101,47 @@ def test_a_race_for_the_bound(
         write_run(tmp_path / name, losses)
     for name, verdict in zip(("hare", "tortoise", "turtle"), verdicts, strict=True):
         assert str(judge(tmp_path, find_row(name), 0)).startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "verdict"),
+    [
+        ([2, 2, 2], [2, 0.5, 0.4], "passed at update 2: 0.4"),
+        ([2, 0.5, 0.4], [2, 2, 0.5], "passed at update 2: 0.4"),
+        (None, [2, 2, 0.5], "passed at update 4: 0.5"),
+        (None, [2, 2, 2], "failed at update 4: 2"),  # what was run decides
+        ([2, 2], [2, 2, 2], "unfinished at update 2: 2"),
+        ([2, 2, 2], [2, 2, 2], "failed at update 4: 2"),
+    ],
+)
+def test_the_better_of_two_recipes_decides(
+    tmp_path: Path, paper: list[float] | None, ours: list[float], verdict: str
+) -> None:
+    if paper is not None:
+        write_run(tmp_path / "twice", paper)
+    write_run(tmp_path / "open", ours)
+    found = judge(tmp_path, find_row("twice"), 0)
+    assert str(found) == verdict
+    assert (found.recipe == "open") == (paper is None or ours == [2, 0.5, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("rival", "ours", "state", "by"),
+    [
+        ([2, 2, 0.5], [2, 2, 0.5], "passed", "open"),
+        ([2, 2, 2], [2, 0.5, 0.4], "failed", "rival-ours"),  # as early as the other
+        ([2, 2, 2], [2], "unfinished", ""),  # not there yet
+        ([2, 2, 2], None, "unfinished", ""),
+        ([2, 2, 2], "failed", "passed", "open"),  # it will never get there
+    ],
+)
+def test_a_race_is_between_the_best_of_each_net(
+    tmp_path: Path, rival: list[float], ours: list[float] | str | None, state: str, by: str
+) -> None:
+    write_run(tmp_path / "twice", [2, 2, 2])
+    write_run(tmp_path / "open", [2, 0.5, 0.4])
+    write_run(tmp_path / "rival", rival)
+    if ours is not None:
+        write_run(tmp_path / "rival-ours", *(([2.0], ours) if isinstance(ours, str) else (ours,)))
+    found = judge(tmp_path, find_row("rival"), 0)
+    assert (found.state, found.recipe) == (state, by)

@@ -62,9 +62,11 @@ def test_sentences_are_scored_each_from_the_beginning(file: Path, split: str) ->
     config = settings(task, dtype="float64")
     net, text = build_model(config), task.text(split)
     starts, lengths = text.sentences()
-    total = sum(nats(net, text, s, s + n, text.end) for s, n in zip(starts, lengths, strict=True))
+    each = [nats(net, text, s, s + n, text.end) for s, n in zip(starts, lengths, strict=True)]
     scores = measure(net, task, EvaluationBatches(config, split, 10_000))
-    assert scores["loss"] == pytest.approx(total / len(text.tokens), rel=1e-10)
+    assert scores["loss"] == pytest.approx(sum(each) / len(text.tokens), rel=1e-10)
+    assert scores["sentence_loss"] == pytest.approx(np.mean(np.array(each) / lengths), rel=1e-10)
+    assert scores["sentence_perplexity"] == pytest.approx(math.exp(scores["sentence_loss"]))
     assert scores["bits_per_character"] == pytest.approx(scores["loss"] / math.log(2))
     assert scores["perplexity"] == pytest.approx(2 ** scores["bits_per_character"])
 

@@ -170,3 +170,22 @@ def test_recurrent_parameters_are_those_of_the_recurrent_matrices() -> None:
 def test_errors_are_config_errors_where_the_name_is_wrong() -> None:
     with pytest.raises(ConfigError):
         structure_from(ModelConfig(structure="blocks"))
+
+
+def test_a_read_out_may_have_hidden_units_and_dropout() -> None:
+    torch.manual_seed(0)
+    net = SequenceModel(3, 2, ModelConfig("gru", 8, readout_hidden=5, readout_dropout=1.0), every_step=True)
+    x = torch.randn(4, 6, 3)
+    hidden, _ = net.rnn(x)
+    dropped = net(x)[0]
+    torch.testing.assert_close(dropped, dropped[:1, :1].expand_as(dropped))  # it sees nothing
+    first, last = net.readout, net.output.get_submodule("1")
+    assert isinstance(last, torch.nn.Linear)
+    by_hand = torch.relu(hidden @ first.weight.T + first.bias) @ last.weight.T + last.bias
+    torch.testing.assert_close(net.eval()(x)[0], by_hand)
+
+
+def test_a_legendre_memory_of_one_input_begins_with_its_input_vector() -> None:
+    config = ModelConfig("rnn", 6, "legendre(20)", nonlinearity="identity")
+    core: Any = SequenceModel(1, 2, config, every_step=False).rnn.layer(0)
+    torch.testing.assert_close(core.input.weight[0, :, 0], core.recurrent.input_vector())

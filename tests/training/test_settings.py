@@ -36,6 +36,14 @@ def test_recurrent_rate_of_zero_leaves_the_matrices(tmp_path: Path) -> None:
         assert torch.equal(final[name], p) == (id(p) in recurrent)
 
 
+def test_only_the_read_out_is_trained_if_asked_for(tmp_path: Path) -> None:
+    model = ModelConfig("gru", 8, readout_hidden=3)
+    config = tiny(tmp_path / "run", model=model, optim=OptimConfig(lr=0.1, readout_only=True))
+    final, _ = read_tensors(train(config, quiet=True).directory / "final.safetensors", "weights")
+    for name, p in build_model(config).named_parameters():
+        assert torch.equal(final[name], p) == name.startswith("rnn."), name
+
+
 def test_rows_stay_within_their_norm(tmp_path: Path) -> None:
     config = tiny(tmp_path / "run", model=ModelConfig("gru", 8, max_row_norm=0.5), optim=OptimConfig(lr=0.1))
     model = build_model(config)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from slimrnn import _collection
 from slimrnn._checks import suggestion
-from slimrnn.errors import DataError, TrainingError, UsageError
+from slimrnn.errors import DataError, ExportError, TrainingError, UsageError
 
 GROUPS = {
     "Training": {
@@ -20,6 +20,7 @@ GROUPS = {
         "compare": "compare runs: a table and a plot",
         "analyse": "report what a net remembers, and why",
         "reproduce": "reproduce a paper's result, with a verdict",
+        "export": "export a run's net: ONNX or a torch program, with a proof",
         "sample": "sample text from a character-level net",
         "recommend": "recommend next items",
     },
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - python flushes it once more on its way out
         return 141
-    except (UsageError, TrainingError, DataError, ModuleNotFoundError, KeyboardInterrupt) as error:
+    except (UsageError, TrainingError, DataError, ExportError, ModuleNotFoundError, KeyboardInterrupt) as error:
         missing = error.name or "" if isinstance(error, ModuleNotFoundError) else None
         if os.environ.get("SLIMRNN_DEBUG", "0") not in ("", "0") or (missing is not None and missing not in EXTRA):
             raise

@@ -11,13 +11,14 @@ import torch
 import slimrnn
 from slimrnn.data.directory import data_directory
 from slimrnn.errors import UsageError
-from slimrnn.ops.library import cell_codes, instruction_sets, missing_reason, native_library
+from slimrnn.ops.library import ABI, cell_codes, instruction_sets, library_path, missing_reason, native_library
 
 PACKAGES = ("torch", "numpy")
 TRAINING_PACKAGES = ("lightning", "safetensors", "tyro", "matplotlib", "tensorboard")
 USAGE = """usage: slimrnn doctor
 
-Versions, backend, instruction sets, compiled cells, threads, and the data sets that are there."""
+Versions, threads, backend, the native library and its instruction sets, compiled cells, and the data sets that are
+there."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -50,6 +51,8 @@ def _machine() -> dict[str, str]:
         "backend": "native" if library else f"reference, in plain torch: {missing_reason()}",
     }
     if library:
+        compiler = library.slimrnn_compiler().decode()
+        facts["library"] = f"{library_path()} ({compiler}, interface version {ABI})"
         facts["instruction sets"] = ", ".join(instruction_sets(library)) + " (the first is used, or SLIMRNN_ISA)"
         facts["cells"] = f"{len(cell_codes())} compiled; all others run as bytecode (rnn.runs_as says which)"
     return facts

@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     budget, row = seconds(options.budget), find_row(options.name)
     deadline = None if budget is None else time.monotonic() + budget
     command = shlex.join(["slimrnn", "reproduce", *arguments])
-    for current in (find_row(row.compared_with), row) if row.compared_with else (row,):
+    for current in _needed(row):
         try:
             result = _train(current, options, command, deadline)
         except TrainingDiverged as error:
@@ -74,6 +74,13 @@ def run(arguments: Sequence[str]) -> int:
     verdict = judge(options.out, row, options.seed)
     print(f"\n{_report(row, verdict, Run(result.directory), result)}")
     return EXIT_CODES.get(verdict.state, UNFINISHED)
+
+
+def _needed(row: PaperRow) -> list[PaperRow]:
+    """What the verdict hangs on, the row itself last: the row it is compared with, and both by their other recipes."""
+    rows = ([find_row(row.compared_with)] if row.compared_with else []) + [row]
+    others = [find_row(one.also) for one in rows if one.also]
+    return [*rows[:-1], *others, row]
 
 
 def listing(runs: Path, seed: int) -> str:

@@ -1,8 +1,21 @@
 """Ways out of slimrnn: ONNX and torch programs, each with a proof that it computes the same; models as files."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from slimrnn.exporting.export import export
+from slimrnn.exporting.frozen import freeze
 from slimrnn.exporting.proof import Case, Proof
-from slimrnn.exporting.registry import EXPORTERS
+from slimrnn.exporting.registry import EXPORTERS, find_exporter
 from slimrnn.exporting.saving import load, save
 
-__all__ = ["EXPORTERS", "Case", "Proof", "export", "load", "save"]
+__all__ = ["EXPORTERS", "Case", "Proof", "export", "freeze", "load", "onnx_table", "save"]
+
+
+def onnx_table() -> dict[Any, Any]:
+    """`torch.onnx.export(model, ..., dynamo=True, custom_translation_table=onnx_table())` translates our layers."""
+    find_exporter("onnx")  # or why it is missing
+    from slimrnn.exporting.onnx import table
+
+    return table.onnx_table()

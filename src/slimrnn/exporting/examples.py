@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from slimrnn.errors import ExportError
 from slimrnn.exporting.stepping import Stepping
-from slimrnn.layers import RecurrentStack
+from slimrnn.layers import OutputRecurrent, RecurrentStack
 
 FREE = ("length", "batch")
 
@@ -54,12 +54,20 @@ class Example:
 
     def dynamic_shapes(self) -> dict[str, Any]:
         """As torch.export takes them. A name for each size: torch then refuses to fix it."""
-        dims = {name: torch.export.Dim(name, min=1, max=2**31 - 1) for name in FREE}
+        dims = {name: torch.export.Dim(name, min=1) for name in FREE}
 
         def shape(leaf: Any) -> Any:
             return {axis: dims[name] for axis, name in self.axes(leaf).items()} if isinstance(leaf, Tensor) else None
 
         return {name: pytree.tree_map(shape, value) for name, value in self.values.items()}
+
+    def as_pairs(self) -> Example:
+        """Complex numbers as pairs of real ones."""
+
+        def real(leaf: Any) -> Any:
+            return torch.view_as_real(leaf) if isinstance(leaf, Tensor) and leaf.is_complex() else leaf
+
+        return Example(pytree.tree_map(real, self.values), self.sizes)
 
     def random(self, sizes: Sizes, generator: torch.Generator) -> Example:
         """Other numbers like these, in other sizes."""
@@ -119,7 +127,8 @@ def _by_name(model: nn.Module, example: Any) -> dict[str, Any]:
             if name not in known:
                 raise TypeError(f"expected arguments of forward ({', '.join(known)}), got {name!r}")
         return {name: example[name] for name in known if name in example}
-    given = example if isinstance(example, tuple) else (example,)
+    one = not isinstance(example, tuple) or isinstance(example, PackedSequence)  # which is a tuple
+    given = (example,) if one else example
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(given) > len(places):
         raise TypeError(
@@ -138,16 +147,16 @@ def _sizes(model: nn.Module, values: dict[str, Any]) -> Sizes:
         return Sizes(None, len(x) if isinstance(x, Tensor) and _is_batch(model, x) else None)
     found: list[Sizes] = []
 
-    def look(stack: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        assert isinstance(stack, RecurrentStack)
+    def look(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         x = args[0] if args else kwargs["input"]
-        vector = int(x.is_floating_point() or not stack.takes_tokens)  # an axis more than tokens have
+        tokens = not x.is_floating_point() and getattr(layer, "takes_tokens", False)
+        vector = 0 if tokens else 1  # the axis that tokens lack
         length, batch = (x.shape[0], None) if x.dim() == 1 + vector else x.shape[:2]
-        found.append(Sizes(batch, length) if stack.batch_first and batch is not None else Sizes(length, batch))
+        found.append(Sizes(batch, length) if layer.batch_first and batch is not None else Sizes(length, batch))
         raise _Seen
 
-    stacks = [module for module in model.modules() if isinstance(module, RecurrentStack)]
-    hooks = [stack.register_forward_pre_hook(look, with_kwargs=True) for stack in stacks]
+    layers = [module for module in model.modules() if isinstance(module, RecurrentStack | OutputRecurrent)]
+    hooks = [layer.register_forward_pre_hook(look, with_kwargs=True) for layer in layers]
     try:
         with torch.no_grad():
             model(**values)
@@ -157,8 +166,8 @@ def _sizes(model: nn.Module, values: dict[str, Any]) -> Sizes:
         for hook in hooks:
             hook.remove()
     raise ExportError(
-        "expected a model whose forward calls a recurrent layer of slimrnn, got none: fixed=True exports for the sizes of "
-        "the example"
+        "expected a model whose forward calls a recurrent layer of slimrnn, got none: fixed=True exports for the sizes "
+        "of the example"
     )
 
 

@@ -16,8 +16,8 @@ class Stepping(nn.Module):
         super().__init__()
         if not callable(getattr(model, "step", None)):
             raise ExportError(
-                f"expected a model with step(x_t, state) for step=True, got a {type(model).__name__} without: write one "
-                "that calls the step of its recurrent layers"
+                f"expected a model with step(x_t, state) for step=True, got a {type(model).__name__} without: write "
+                "one that calls the step of its recurrent layers"
             )
         self.model: Any = model
 

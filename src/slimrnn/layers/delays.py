@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slimrnn.cells.base import State
+from slimrnn.ops.reference import check_length_is_fixed
 
 Scan = Callable[[Tensor, State, Tensor | None], tuple[Tensor, State]]  # inputs, states, lengths -> outputs, states
 
@@ -39,7 +40,7 @@ def turned(x_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
     """Every sequence from its own end to its start; padding stays where it is."""
     if lengths_B is None:
         return x_TB.flip(0)
-    steps_T1 = torch.arange(len(x_TB), device=x_TB.device).unsqueeze(1)
+    steps_T1 = torch.arange(x_TB.shape[0], device=x_TB.device).unsqueeze(1)
     order = torch.where(steps_T1 < lengths_B, lengths_B - 1 - steps_T1, steps_T1)
     return x_TB[order, torch.arange(x_TB.shape[1], device=x_TB.device)]
 
@@ -47,18 +48,27 @@ def turned(x_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
 def interleaved(scan: Scan, delay: int, x_TBI: Tensor, state: State, lengths_B: Tensor | None) -> tuple[Tensor, State]:
     """h_t = cell(x_t, h_{t−D}): lane j has the steps j, j + D, j + 2D, ..., and the lanes are one batch."""
     time, batch = x_TBI.shape[:2]
-    short = -time % delay
-    if short:
-        x_TBI = functional.pad(x_TBI, (0, 0, 0, 0, 0, short))
+    any_length = torch.compiler.is_exporting()  # where nothing may depend on it, and steps must be more than one
+    steps = time // delay + 2 if any_length else (time + delay - 1) // delay
+    short = steps * delay - time
+    if any_length:
+        starts_S1 = delay * torch.arange(steps, device=x_TBI.device).unsqueeze(1)
+        lanes = x_TBI[(starts_S1 + torch.arange(delay, device=x_TBI.device)).clamp_max(time - 1)].flatten(1, 2)
+    else:
+        padded = functional.pad(x_TBI, (0, 0, 0, 0, 0, short)) if short else x_TBI
+        lanes = padded.reshape(steps, delay * batch, x_TBI.shape[-1])
     whole_B = torch.full((batch,), time, device=x_TBI.device) if lengths_B is None else lengths_B
     lane_D1 = torch.arange(delay, device=x_TBI.device).unsqueeze(1)
     ragged = None
-    if short or lengths_B is not None:
+    if any_length or short or lengths_B is not None:
         ragged = ((whole_B - lane_D1 + delay - 1) // delay).flatten()
     lines = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0).flatten(0, 1) for part in state]
-    steps = len(x_TBI) // delay
-    output, last = scan(x_TBI.reshape(steps, delay * batch, x_TBI.shape[-1]), tuple(lines), ragged)
-    output = output.reshape(steps * delay, batch, output.shape[-1])[:time]
+    output, last = scan(lanes, tuple(lines), ragged)
+    if any_length:
+        steps_T = torch.arange(time, device=x_TBI.device)
+        output = output.unflatten(1, (delay, batch))[steps_T // delay, steps_T % delay]
+    else:
+        output = output.reshape(steps * delay, batch, output.shape[-1])[:time]
     newest_DB = (whole_B - 1 - lane_D1) % delay  # the lanes of the last D steps
     sequence_B = torch.arange(batch, device=x_TBI.device)
     ends = (part.unflatten(0, (delay, batch))[newest_DB, sequence_B] for part in last)
@@ -76,6 +86,7 @@ def with_skips(
 
     `scan` runs the steps of a piece, given their input products, the states (steps, B, H) that their long connections
     see, the state before the piece, and lengths."""
+    check_length_is_fixed(wx_TBGH.shape[0])
     before = [part.unflatten(-1, (delay, -1)).transpose(0, 1).flip(0) for part in state]  # (D, B, H), oldest first
     seen, now = [before[0]], tuple(part[-1] for part in before)
     time = len(wx_TBGH)

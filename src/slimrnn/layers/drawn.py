@@ -5,12 +5,14 @@ Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.structures.base import Prepared
 
 if TYPE_CHECKING:
@@ -35,15 +37,23 @@ def draw(layer: RecurrentLayer, x: Tensor) -> Drawn:
     if not layer.training:
         return NOTHING
     x_mask = h_mask = seed = maps = None
+    if layer.recurrent_dropout or layer.zoneout is not None or layer.weight_drop:
+        check_no_noise()
     if layer.recurrent_dropout:
-        width = x.shape[-1]
-        mask = functional.dropout(x.new_ones(x.shape[-2], width + layer.cell.hidden_size), layer.recurrent_dropout)
-        x_mask, h_mask = mask[:, :width], mask[:, width:]
+        rates, batch = mask_rates(layer.recurrent_dropout), x.shape[-2]
+        widths = (x.shape[-1], layer.cell.hidden_size)
+        x_mask, h_mask = (functional.dropout(x.new_ones(batch, w), rate) for w, rate in zip(widths, rates, strict=True))
     if layer.zoneout is not None:
         seed = torch.randint(2**62, (), device=x.device)
     if layer.weight_drop:
         maps = tuple(_dropped(t.recurrent.prepare(), layer.weight_drop) for t in layer.transitions)
     return Drawn(x_mask, h_mask, seed, maps)
+
+
+def mask_rates(recurrent_dropout: float | Sequence[float]) -> Sequence[float]:
+    """Of the inputs and of h."""
+    one = isinstance(recurrent_dropout, int | float)
+    return (recurrent_dropout, recurrent_dropout) if one else recurrent_dropout  # type: ignore[return-value]
 
 
 def _dropped(prepared: Prepared, rate: float) -> Prepared:

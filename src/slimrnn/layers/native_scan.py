@@ -19,6 +19,7 @@ from slimrnn.layers.transition import constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
+from slimrnn.ops.onnx_exports import check_translatable
 from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures.base import Prepared
@@ -59,6 +60,7 @@ def native_scan(
     resets: reference.Resets | None = None,
 ) -> tuple[Tensor, State]:
     """Over inputs, or over their products."""
+    check_translatable(program.plan.complex)
     phases, u, bias, products, tokens = program.plan.phases, None, None, None, None
     if x_TBI is not None and drawn.table is not None:
         numbers, x_TBI = x_TBI.squeeze(-1), None
@@ -82,7 +84,7 @@ def native_scan(
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
     if resets is not None and phases > 1:
-        resets = _of_first_phase(resets, phases, reverse)
+        resets = of_first_phase(resets, phases, reverse)
     noise = (drawn.seed, first_step * phases)
     inputs = native.as_inputs(program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, *noise, tokens, resets)
     output, last = native.scan(inputs, again)
@@ -91,7 +93,7 @@ def native_scan(
     return output, last
 
 
-def _of_first_phase(resets: reference.Resets, phases: int, reverse: bool) -> reference.Resets:
+def of_first_phase(resets: reference.Resets, phases: int, reverse: bool) -> reference.Resets:
     """Of a loop in which every step has several phases: before the first of them."""
     never = torch.zeros_like(resets.at_TB)
     at = [resets.at_TB, *[never] * (phases - 1)]

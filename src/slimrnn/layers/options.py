@@ -61,6 +61,12 @@ def _rates(name: str, value: Any) -> None:
         check_probability(name, rate)
 
 
+def _two(name: str, value: Any) -> None:
+    _rates(name, value)
+    if not isinstance(value, int | float) and len(value) != 2:
+        raise ValueError(f"expected one {name}, or two, of inputs and of h, got {len(value)}")
+
+
 def _backend(name: str, value: str) -> None:
     check_choice(name, value, BACKENDS)
 
@@ -93,8 +99,8 @@ class StackOptions(TypedDict, total=False):
         int | None, Option(None, "the cell also sees h from `skip` steps earlier, by matrices of its own", check_count)
     ]
     recurrent_dropout: Annotated[
-        float,
-        Option(0.0, "dropout on inputs and h with one mask per sequence (Gal & Ghahramani 2016)", check_probability),
+        float | Sequence[float],
+        Option(0.0, "dropout on inputs and h, one mask per sequence (Gal & Ghahramani 2016), or a rate for each", _two),
     ]
     zoneout: Annotated[
         float | Sequence[float],

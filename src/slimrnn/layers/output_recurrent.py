@@ -16,7 +16,7 @@ from slimrnn.cells import ElmanCell
 from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.inputs import check_input, check_lengths, check_state, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
-from slimrnn.ops.reference import valid_steps
+from slimrnn.ops.reference import check_length_is_fixed, valid_steps
 from slimrnn.structures import LowRank, Structure
 from slimrnn.structures.base import ALL, StructuredMap
 from slimrnn.structures.low_rank import LowRankMap
@@ -94,7 +94,7 @@ class OutputRecurrent(OnBackend):
         self.layer.renew_cells()
         x = check_input(input, (3,), self.input_size, self.output_bias.dtype, "input")
         x_TBI = x.transpose(0, 1) if self.batch_first else x
-        if len(x_TBI) == 0:
+        if x_TBI.shape[0] == 0:
             raise RuntimeError("expected sequences of at least one step, got zero length")
         time, batch = x_TBI.shape[:2]
         ragged = None if lengths is None else check_lengths(lengths, time, batch, x.device)
@@ -116,7 +116,7 @@ class OutputRecurrent(OnBackend):
         """One step, (B, I) to (B, O); what comes back is in the state."""
         self.layer.renew_cells()
         x_BI = check_input(x_t, (2,), self.input_size, self.output_bias.dtype, "x_t")
-        h, fed = self._checked(state, len(x_BI))
+        h, fed = self._checked(state, x_BI.shape[0])
         _, right = self._through.prepare()
         # W h is what the whole map gives less R V h.
         wx = self._products(x_BI, fed - h @ right.mT)
@@ -149,7 +149,7 @@ class OutputRecurrent(OnBackend):
     def _linear(self, x_TBI: Tensor, h: Tensor, o: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, OutputState]:
         """The matrix brings R V h; the rest of R o is R c, and at the start what the given o has beside V h."""
         _, right = self._through.prepare()
-        beside = self.output_bias.expand(len(x_TBI), len(h), -1)
+        beside = self.output_bias.expand(x_TBI.shape[0], h.shape[0], -1)
         fed = torch.cat([(o - h @ right.mT).unsqueeze(0), beside[1:]])
         h_TBH, (last,) = self.layer.scan(None, self._products(x_TBI, fed), (h,), lengths_B=lengths_B)
         return self._ended(self._read(h_TBH), last, lengths_B)
@@ -162,12 +162,13 @@ class OutputRecurrent(OnBackend):
             h_TBH, (last,) = self._forced.scan(None, wx, (h,), lengths_B=lengths_B)
         else:
             (h_TBH,) = self.layer.cell.step(wx, lambda h, gates=ALL: h.new_zeros(()), (h,))
-            last = h_TBH[-1] if lengths_B is None else h_TBH[lengths_B - 1, torch.arange(len(h), device=h.device)]
+            last = h_TBH[-1] if lengths_B is None else h_TBH[lengths_B - 1, torch.arange(h.shape[0], device=h.device)]
         outputs, (last, _) = self._ended(self._read(h_TBH), last, lengths_B)
-        ends = y_TBO[-1] if lengths_B is None else y_TBO[lengths_B - 1, torch.arange(len(h), device=h.device)]
+        ends = y_TBO[-1] if lengths_B is None else y_TBO[lengths_B - 1, torch.arange(h.shape[0], device=h.device)]
         return outputs, (last, ends)
 
     def _one_by_one(self, x_TBI: Tensor, h: Tensor, o: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, OutputState]:
+        check_length_is_fixed(x_TBI.shape[0])
         outputs, state = [], (h, o)
         valid = None if lengths_B is None else valid_steps(len(x_TBI), lengths_B).unbind(0)
         for t, x in enumerate(x_TBI.unbind(0)):
@@ -181,5 +182,5 @@ class OutputRecurrent(OnBackend):
 
     def _ended(self, outputs: Tensor, last: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, OutputState]:
         if lengths_B is not None:
-            outputs = outputs.masked_fill(~valid_steps(len(outputs), lengths_B), 0)
+            outputs = outputs.masked_fill(~valid_steps(outputs.shape[0], lengths_B), 0)
         return outputs, (last, self._read(last))

@@ -66,7 +66,7 @@ class ReadOut(Affine):
     def _over_time(self, h_TBH: Tensor, lengths_B: Tensor | None) -> Tensor:
         if lengths_B is None:
             return h_TBH.mean(0) if self.at == "mean" else h_TBH.amax(0)
-        valid = valid_steps(len(h_TBH), lengths_B)
+        valid = valid_steps(h_TBH.shape[0], lengths_B)
         if self.at == "max":
             return h_TBH.masked_fill(~valid, -torch.inf).amax(0)
         return h_TBH.masked_fill(~valid, 0).sum(0) / lengths_B.unsqueeze(-1)

@@ -18,6 +18,7 @@ from slimrnn._hooks import renew
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import leaked
 from slimrnn.cells.zoneout import zoned
+from slimrnn.errors import ExportError
 from slimrnn.layers import delays, torch_scan
 from slimrnn.layers.chosen_backend import ChosenBackend
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
@@ -141,10 +142,9 @@ class RecurrentLayer(ChosenBackend):
         self.renew_cells()
         drawn = draw(self, x_TBI)
         if not x_TBI.is_floating_point():
-            bias, scale = self.cell.input_bias(), self.recurrent.input_scale()
-            drawn = drawn._replace(table=token_products(self.input, vectors_VI, bias, scale))
+            drawn = drawn._replace(table=self.token_table(vectors_VI))
         if lengths_B is not None:  # U x of the padding is a sum's zero share, whatever stands there
-            x_TBI = x_TBI.masked_fill(~reference.valid_steps(len(x_TBI), lengths_B), 0)
+            x_TBI = x_TBI.masked_fill(~reference.valid_steps(x_TBI.shape[0], lengths_B), 0)
         if drawn.x_mask is not None:
             x_TBI = x_TBI * drawn.x_mask
         if self.line == 1:
@@ -161,6 +161,8 @@ class RecurrentLayer(ChosenBackend):
     ) -> tuple[Tensor, State]:
         """With a line of states, all of which are reset: one call for the steps from a reset of any sequence to the
         next."""
+        if torch.compiler.is_exporting():
+            raise ExportError("expected no resets with delays or a skip to export, got some: where they are is unknown")
         outputs, starts = [], [0, *resets.at_TB[1:].any(1).nonzero().flatten().add(1).tolist()]
         for start, stop in pairwise([*starts, len(x_TBI)]):
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, stop - start)
@@ -208,7 +210,8 @@ class RecurrentLayer(ChosenBackend):
         reverse: bool,
         resets: Resets | None = None,
     ) -> tuple[Tensor, State]:
-        if self.checkpoint_every is None or not torch.is_grad_enabled() or traced():  # which would fix their number
+        fixes = traced() or torch.compiler.is_exporting()  # the number of segments
+        if self.checkpoint_every is None or not torch.is_grad_enabled() or fixes:
             return self.scan(x_TBI, None, state, drawn, lengths_B, reverse, 0, resets)
         return self._scan_in_segments(self.checkpoint_every, x_TBI, state, drawn, lengths_B, reverse, resets)
 
@@ -336,6 +339,10 @@ class RecurrentLayer(ChosenBackend):
         """Let torch.nn.utils.prune and its kind compute the cells' parameters; maps do that as they read theirs."""
         for transition in self.transitions:
             renew(transition.cell)
+
+    def token_table(self, vectors_VI: Tensor | None) -> Tensor:
+        """U x + b of every token, (V, G, H)."""
+        return token_products(self.input, vectors_VI, self.cell.input_bias(), self.recurrent.input_scale())
 
     def input_product(self, x: Tensor, table_VGH: Tensor | None = None) -> Tensor:
         """U x + b, or of tokens (..., 1) what stands in the table."""

@@ -19,6 +19,7 @@ from slimrnn._checks import check_probability
 from slimrnn._fields import field_dtype, side_by_side, some_parameter
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
+from slimrnn.errors import ExportError
 from slimrnn.layers import torch_weights
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.inputs import (
@@ -35,6 +36,7 @@ from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
 from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.layers.tokens import TokenInput, is_tokens
+from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.ops.reference import Resets, valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -59,6 +61,7 @@ class RecurrentStack(TokenInput):
     zoneout: float | tuple[float, ...]
     weight_drop: float
     max_row_norm: float | None
+    as_pairs: bool = False  # a complex state as (L·D, B, H, 2) real numbers: for runtimes that have no others
 
     def __init__(
         self,
@@ -216,7 +219,9 @@ class RecurrentStack(TokenInput):
         self, x_TBI: Tensor, states: list[State], lengths: Tensor | None, resets: list[Resets] | None = None
     ) -> tuple[Tensor, list[State]]:
         if lengths is not None:  # whatever the padding holds, even NaN, stays outside
-            x_TBI = x_TBI.masked_fill(~valid_steps(len(x_TBI), lengths), 0)
+            x_TBI = x_TBI.masked_fill(~valid_steps(x_TBI.shape[0], lengths), 0)
+        if self.dropout and self.training:
+            check_no_noise()
         last: list[State] = []
         vectors_VI = None
         with _full_precision(x_TBI.device.type):
@@ -303,8 +308,9 @@ class RecurrentStack(TokenInput):
         count = len(self.layers)
         if hx is None:
             return [self._at(k).initial_state(batch) for k in range(count)]
-        shape = (count, batch, self.state_size) if batched else (count, self.state_size)
-        parts = check_state(hx, self.cell.states, shape, field_dtype(self._dtype, self.cell.complex))
+        shape = (count, *([batch] if batched else []), self.state_size, *([2] if self.as_pairs else []))
+        dtype = field_dtype(self._dtype, self.cell.complex and not self.as_pairs)
+        parts = check_state(hx, self.cell.states, shape, dtype)
         if not batched:
             parts = tuple(part.unsqueeze(1) for part in parts)
         return [tuple(part[k] for part in parts) for k in range(count)]
@@ -360,6 +366,13 @@ class RecurrentStack(TokenInput):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         torch_weights.refuse_foreign_keys(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *others)
+
+    def __prepare_scriptable__(self) -> Any:
+        """What torch.jit.script asks for first."""
+        raise ExportError(
+            "torch.jit.script cannot read slimrnn's layers: use slimrnn.export(model, example, 'net.pt2') or "
+            "torch.export, or torch.jit.trace"
+        )
 
     def flatten_parameters(self) -> None:
         """Nothing to do; present because code written for torch.nn calls it."""

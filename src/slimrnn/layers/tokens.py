@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from slimrnn._fields import some_parameter
 from slimrnn.layers.backend import OnBackend
+from slimrnn.layers.drawn import mask_rates
 from slimrnn.layers.inputs import check_input
 from slimrnn.ops.operators import traced, transformed
 from slimrnn.structures import Dense, Structure
@@ -33,7 +34,7 @@ class TokenInput(OnBackend):
     embedding: nn.Embedding | None
     layers: nn.ModuleList
     input_structure: Structure
-    recurrent_dropout: float
+    recurrent_dropout: float | Sequence[float]
 
     @property
     def takes_tokens(self) -> bool:
@@ -89,10 +90,12 @@ class TokenInput(OnBackend):
 
         A table is made where it has at most half as many rows as there are steps to take; it is slower from about 3/4
         on. Dropout on inputs makes other vectors in every sequence, and torch's operators read vectors only."""
-        steps, drops = tokens_TB1.numel(), self.training and self.recurrent_dropout
+        if torch.compiler.is_exporting() and self.embedding is not None:  # for any number of steps
+            return self.vectors(tokens_TB1.squeeze(-1)), None
+        steps, drops = tokens_TB1.numel(), self.training and mask_rates(self.recurrent_dropout)[0]
         if steps and not drops and self.backend in ("native", "reference"):
             if self.embedding is None:
-                if 2 * self.input_size <= steps or self.input_structure == Dense():  # a dense map's are its columns
+                if self.input_structure == Dense() or 2 * self.input_size <= steps:  # a dense map's are its columns
                     return tokens_TB1, None
             elif _is_plain(self.embedding) and 2 * self.embedding.num_embeddings <= steps:
                 return tokens_TB1, self.embedding.weight

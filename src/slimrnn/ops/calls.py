@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, check, native_library, structures
-from slimrnn.ops.terms import Plan
+from slimrnn.ops.terms import Plan, kind_of
 
 ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
@@ -40,7 +40,7 @@ class Inputs(NamedTuple):
 
     @property
     def time(self) -> int:
-        return len(self.x if self.tokens is None else self.tokens)
+        return (self.x if self.tokens is None else self.tokens).shape[0]  # not len, which torch.export would fix
 
 
 SINGLE = 11  # tensors of Inputs before the weights
@@ -110,6 +110,6 @@ class FilledTerms:
         terms, first = [], 0
         for structure, count in plan.terms:
             at = ctypes.pointer(self.tensors[first]) if first else self.tensors
-            terms.append(TermStruct(structures()[structure], count, at))
+            terms.append(TermStruct(structures()[kind_of(structure)], count, at))
             first += count
         self.structs = (TermStruct * len(terms))(*terms)

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 8
+ABI = 9
 STATUS = {
     1: "bad argument",
     2: "out of memory",
@@ -22,6 +22,7 @@ STATUS = {
 
 CHANGED = 5  # of slimrnn_step: the memory is not as it was
 
+SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}  # of the library's file; elsewhere .so
 LIMITS = ("terms", "phases", "dims", "gates", "states", "products", "registers")  # as slimrnn_limit
 MOST_DIMS, MOST_PRODUCTS = 4, 8  # the length of arrays within structs
 
@@ -124,34 +125,32 @@ def missing_reason() -> str:
     return found if isinstance(found, str) else ""
 
 
+def library_path() -> Path | None:
+    """The library's file, or None where the package was installed without one."""
+    override = os.environ.get("SLIMRNN_LIBRARY")  # another build, such as one with sanitizers
+    if override:
+        return Path(override)
+    name = "libslimrnn" + SUFFIXES.get(sys.platform, ".so")
+    places = (Path(folder) / name for folder in sys.modules["slimrnn"].__path__)  # it imports us, so it is there
+    return next((file for file in places if file.is_file()), None)
+
+
 @cache
 def _load() -> ctypes.CDLL | str:
-    places = [Path(folder) for folder in sys.modules["slimrnn"].__path__]  # it imports us, so it is there
-    override = os.environ.get("SLIMRNN_LIBRARY")  # another build, such as one with sanitizers
-    files = (
-        [Path(override)]
-        if override
-        else [
-            file
-            for folder in places
-            for file in sorted(folder.glob("libslimrnn.*"))
-            if file.suffix in {".so", ".dylib"}
-        ]
-    )
-    if not files:
+    file = library_path()
+    if file is None:
         return "the package was installed without a C++ compiler (install g++ or clang++, then reinstall slimrnn)"
     try:
-        lib = ctypes.CDLL(str(files[0]))
-        version = int(lib.slimrnn_abi())  # before anything else that another version may lack
-        if version != ABI:
-            return f"{files[0].name} has interface version {version}, expected {ABI}: reinstall slimrnn"
+        lib = ctypes.CDLL(str(file))
+        if stale := _why_stale(lib):
+            return f"{file} {stale}: reinstall slimrnn"
         _declare(lib)
         told = (c_int32 * len(LIMITS))()
         if lib.slimrnn_limits(told, len(LIMITS)) != len(LIMITS):
-            return f"{files[0].name} tells other limits than {', '.join(LIMITS)}: reinstall slimrnn"
+            return f"{file} tells other limits than {', '.join(LIMITS)}: reinstall slimrnn"
         limits.terms, limits.phases = told[0], told[1]
     except (OSError, AttributeError) as error:
-        return f"{files[0].name} could not be loaded: {error}"
+        return f"{file} could not be loaded: {error}"
     wanted = os.environ.get("SLIMRNN_ISA")
     if wanted and lib.slimrnn_use_isa(wanted.encode()):
         available = ", ".join(instruction_sets(lib))
@@ -159,9 +158,21 @@ def _load() -> ctypes.CDLL | str:
     return lib
 
 
+def _why_stale(lib: ctypes.CDLL) -> str:
+    """Asked before anything else, which another version may lack."""
+    abi = int(lib.slimrnn_abi())
+    if abi != ABI:
+        return f"has interface version {abi}, expected {ABI}"
+    lib.slimrnn_version.restype = c_char_p
+    version, expected = lib.slimrnn_version().decode(), sys.modules["slimrnn"].__version__
+    return "" if version == expected else f"was built for slimrnn {version}, expected {expected}"
+
+
 def _declare(lib: ctypes.CDLL) -> None:
     signatures: dict[str, tuple[list[Any], Any]] = {
         "abi": ([], c_int32),
+        "version": ([], c_char_p),
+        "compiler": ([], c_char_p),
         "structure": ([c_int32], c_char_p),
         "limits": ([POINTER(c_int32), c_int32], c_int32),
         "cell_code": ([c_int32], c_char_p),

@@ -20,6 +20,14 @@ HALF = (torch.float16, torch.bfloat16)
 
 def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The output as of the reference layer, real and imaginary parts side by side, and the last state."""
+    out, last = run(inputs, definition)
+    if inputs.plan.complex:
+        last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
+    return out, tuple(last.unbind(0))
+
+
+def run(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, Tensor]:
+    """The output and the last states (S, B, W), where a complex number is a pair."""
     tensors = [t for t in (*inputs[:5], inputs.reset_state, *inputs.weights) if t is not None]
     # A trace is differentiated or not wherever it is run, and not as it was made.
     keep = traced() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
@@ -35,9 +43,7 @@ def scan(inputs: Inputs, definition: Definition | None = None) -> tuple[Tensor, 
         )
     else:
         out, last, *_ = run_forward(inputs, False)
-    if inputs.plan.complex:
-        last = torch.view_as_complex(last.reshape(*last.shape[:-1], -1, 2))
-    return out, tuple(last.unbind(0))
+    return out, last
 
 
 def as_inputs(
@@ -69,7 +75,8 @@ def as_inputs(
         mask = None if mask is None else mask.repeat_interleave(2, -1)
         bias = None if bias is None else pairs_flat(bias)
         x = x if u is not None else pairs_flat(x)
-        u = None if u is None else real_view(u).mT.flatten(-3, -2)  # real input: (G, H, I) complex -> (G, 2H, I) real
+        # real input: (G, H, I) complex -> (G, 2H, I) real; torch 2.10 cannot differentiate a transposed view with I = 1
+        u = None if u is None else torch.stack([u.real, u.imag], -2).flatten(-3, -2)
     return Inputs(x, u, bias, start, own, mask, lengths, seed, tokens, at, anew, weights, plan, reverse, first_step)
 
 

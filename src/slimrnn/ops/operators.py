@@ -102,7 +102,7 @@ def _results(inputs: Inputs, keep: bool) -> Results:
 
 def _gradients(out: Tensor, inputs: Inputs, want_wx: bool) -> list[Tensor]:
     state = inputs.state
-    rows = (len(out), state.shape[1]) if inputs.tokens is None else (len(inputs.x),)
+    rows = (out.shape[0], state.shape[1]) if inputs.tokens is None else (inputs.x.shape[0],)
     d_wx = out.new_empty((*rows, inputs.plan.cell.gates, state.shape[-1]) if want_wx else 0)
     given = (inputs.u, inputs.bias, inputs.own, inputs.reset_state)
     optional = [out.new_empty(0 if t is None else t.shape) for t in given]

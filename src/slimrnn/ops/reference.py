@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from slimrnn.errors import ExportError
+
 State = tuple[Tensor, ...]  # (B, H) each; the first one is the layer's output
 Step = Callable[[Tensor, State], State]  # (U x_t + b, state before) -> state
 
@@ -23,8 +25,9 @@ class Resets(NamedTuple):
 
     def before(self, t: int, state: State) -> State:
         """The state before step t, of what the step before it has left."""
-        at_B1 = self.at_TB[t].unsqueeze(-1)
-        return tuple(torch.where(at_B1, anew, left) for anew, left in zip(self.state, state, strict=True))
+        at_B = self.at_TB[t]
+        at = at_B.reshape(*at_B.shape, *[1] * (state[0].dim() - 1))  # of (B, H), or of pairs (B, H, 2)
+        return tuple(torch.where(at, anew, left) for anew, left in zip(self.state, state, strict=True))
 
     def of_steps(self, start: int, stop: int) -> Resets:
         return self._replace(at_TB=self.at_TB[start:stop])
@@ -42,9 +45,10 @@ def scan(
 
     Beyond a sequence's length its state stays as it is and its output is zero. Reversed, the loop runs from the last
     step to the first, so a padded sequence waits in its initial state until its own end comes up."""
+    check_length_is_fixed(wx_TBGH.shape[0])
     valid = None
     if lengths_B is not None:
-        valid_TB1 = valid_steps(len(wx_TBGH), lengths_B)
+        valid_TB1 = valid_steps(wx_TBGH.shape[0], lengths_B)
         wx_TBGH = torch.where(valid_TB1.unsqueeze(-1), wx_TBGH, _ordinary(wx_TBGH, lengths_B))
         valid = valid_TB1.unbind(0)
     inputs = wx_TBGH.unbind(0)
@@ -60,6 +64,17 @@ def scan(
             outputs[t] = new[0]
         state = new
     return torch.stack(outputs), state
+
+
+def check_length_is_fixed(time: int) -> None:
+    """ExportError where a loop over time would be exported for one length, though others are asked for."""
+    # A strict export does not tell whether the length is free; torch.onnx tries one after the other kind was refused.
+    if torch.compiler.is_exporting() and (isinstance(time, torch.SymInt) or torch.compiler.is_dynamo_compiling()):
+        raise ExportError(
+            "expected a layer that runs in the native core to export it for any length, got one whose loop over time "
+            "in plain torch would fix it: use backend='auto', float32 or float64, a cell that can be traced and no "
+            "skip, or export single steps"
+        )
 
 
 def _ordinary(wx_TBGH: Tensor, lengths_B: Tensor) -> Tensor:

@@ -14,8 +14,13 @@ from slimrnn.ops.programs import NativeCell, decoded
 class Term(NamedTuple):
     """One term of a recurrent map: the native structure that computes it (csrc/structures), and its tensors."""
 
-    structure: str
+    structure: str  # the name; after a slash there may be more, which is not for the core but for exporters
     tensors: tuple[Tensor, ...]
+
+
+def kind_of(structure: str) -> str:
+    """The name that the core knows."""
+    return structure.partition("/")[0]
 
 
 class Plan(NamedTuple):

@@ -11,6 +11,7 @@ from slimrnn.papers import (
     pixel_mnist,
     ptb_chars,
     recommend,
+    small_mnist,
     timit_frames,
     word_copy,
     youtube8m,
@@ -28,7 +29,18 @@ def register_rows(*rows: PaperRow) -> None:
         _BY_NAME[row.name] = row
 
 
-for _module in (copy, word_copy, adding, pixel_mnist, mnist_highway, ptb_chars, timit_frames, youtube8m, recommend):
+for _module in (
+    copy,
+    word_copy,
+    adding,
+    pixel_mnist,
+    small_mnist,
+    mnist_highway,
+    ptb_chars,
+    timit_frames,
+    youtube8m,
+    recommend,
+):
     register_rows(*_module.ROWS)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slimrnn.training.config import Config
@@ -12,11 +13,12 @@ from slimrnn.training.config import Config
 class PaperRow:
     """One row of a paper's results. A run of `config` passes
 
-    - if its score on `split` is on the right side of `bound`,
+    - if its score on `split` is on the right side of `bound`, and so is the `second` score where there is one,
     - if it beats the score of the row `compared_with`, where the paper only ranks two nets,
     - if it reaches the bound before or after that row, where the paper ranks their speeds (`race`).
 
-    A row with none of these is only measured.
+    Where `also` names a row that trains the same net by another recipe, the better of the two decides, on both sides of
+    a race. A row with none of these is only measured.
     """
 
     name: str
@@ -27,10 +29,12 @@ class PaperRow:
     split: str = "test"
     bound: float | None = None
     direction: Literal["at most", "at least"] = "at most"  #: side of the bound that passes
+    second: tuple[str, float] | None = None  #: another score and its bound, which have to be met too
     compared_with: str | None = None
     race: Literal["ahead", "behind", "second"] | None = None
     """reach the bound first; after the other row, or never; after the other row, but reach it"""
     by: int | None = None  #: last update at which reaching the bound still counts
+    also: str | None = None  #: row of the same net by another recipe
     curve: tuple[tuple[int, float], ...] = ()  #: (updates, score) from the authors' log
     note: str = ""  #: where our settings differ from the paper's, and why
 
@@ -53,14 +57,41 @@ class PaperRow:
         if self.race is not None:
             order = {"ahead": "before", "behind": "not before", "second": "after"}[self.race]
             deadline = f" {order} {self.compared_with}"
-        return f"{self.split} {self.score} {'≤' if self.direction == 'at most' else '≥'} {limit}{deadline}"
+        side = "≤" if self.direction == "at most" else "≥"
+        also = f" and {self.second[0]} {side} {self.second[1]:g}" if self.second else ""
+        return f"{self.split} {self.score} {side} {limit}{also}{deadline}"
 
     def passes(self, value: float, other: float | None = None) -> bool:
         """Whether a run that scored `value` reproduces the row; `other` is the score of the row `compared_with`."""
         limit = other if self.bound is None else self.bound
         if limit is None:
             raise ValueError(f"expected a bound, or the score of another row, to judge {self.name} by")
+        return self._meets(value, limit)
+
+    def passes_second(self, scores: Mapping[str, float]) -> bool:
+        """Whether the scores of a run meet the second bound, if there is one."""
+        return self.second is None or self._meets(scores[self.second[0]], self.second[1])
+
+    def _meets(self, value: float, limit: float) -> bool:
         return value <= limit if self.direction == "at most" else value >= limit
+
+
+def by_our_recipe(row: PaperRow, config: Config, note: str, suffix: str = "ours") -> PaperRow:
+    """The net of a row with settings of ours; the verdict is that of the row."""
+    claim = f"our recipe: see {row.name}"
+    return replace(
+        row,
+        name=f"{row.name}-{suffix}",
+        paper="ours",
+        claim=claim,
+        config=config,
+        bound=None,
+        compared_with=None,
+        race=None,
+        also=None,
+        curve=(),
+        note=note,
+    )
 
 
 def accuracy_row(name: str, paper: str, percent: float, config: Config, note: str = "") -> PaperRow:

@@ -16,8 +16,8 @@ _UTTERANCES = {WHOLE: 4_436, SAMPLE: 100}  # to train on, with the SA sentences
 _NETS = {"rnn": ModelConfig("rnn", 256), "lstm": ModelConfig("lstm", 128), "kru": kru(9)}
 _CLAIMS = {
     "rnn": "below a KRU in frame accuracy",
-    "lstm": "frame accuracy a little above that of a KRU",
-    "kru": "better than an RNN and close to an LSTM in frame accuracy",
+    "lstm": "frame accuracy very close to that of a KRU",
+    "kru": "better than an RNN and very close to an LSTM in frame accuracy",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +22,7 @@ class Verdict:
     state: State
     update: int = 0  #: of the last evaluation, or of the first that met the bound
     value: float | None = None  #: the row's score
+    recipe: str = ""  #: the row whose run decided, where there are several
 
     def __str__(self) -> str:
         score = "" if self.value is None else f": {self.value:.4g}"
@@ -34,8 +35,25 @@ def run_directory(runs: Path, row: PaperRow, seed: int) -> Path:
 
 
 def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
-    """The verdict on a row, from its run and that of the row it is compared with."""
+    """The verdict on a row, from its run, that by another recipe, and those of the row it is compared with."""
+    verdict = _judge_alone(runs, row, seed)
+    if row.also is None or row.race is not None:  # a race looks at all recipes itself
+        return verdict
+    other = _judge_alone(runs, replace(find_row(row.also), bound=row.bound, by=row.by), seed)
+    return min(verdict, replace(other, recipe=row.also), key=_rank)
+
+
+def _rank(verdict: Verdict) -> tuple[int, int]:
+    """Verdicts on one net, the one that decides first: the earliest that passed; while one that was begun can still
+    pass, none has failed."""
+    order = {"passed": 0, "running": 1, "unfinished": 2, "not run": 4}
+    return order.get(verdict.state, 3), verdict.update
+
+
+def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
     directory = run_directory(runs, row, seed)
+    if row.race is not None:
+        return _judge_race(runs, row, seed)
     if not (directory / "run.json").exists():
         return Verdict("not run")
     run, limit = Run(directory), _limit(runs, row, seed)
@@ -43,12 +61,10 @@ def judge(runs: Path, row: PaperRow, seed: int) -> Verdict:
     if is_locked(directory):
         return Verdict("running", progress.last_update, progress.last_score)
     if run.result is None:
-        state: State = "failed" if run.status.startswith("failed") else "unfinished"  # killed runs leave no result
+        state: State = "failed" if progress.has_failed else "unfinished"  # killed runs leave no result
         return Verdict(state, progress.last_update, progress.last_score)
     value = run.result.score(row.split, row.score)
-    if row.race is not None:
-        return _judge_race(runs, row, seed, progress, value)
-    passes = limit is not None and row.passes(value, limit)
+    passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best[row.split])
     if passes and row.direction == "at most":  # the score only has to get there once: no need to finish
         update = progress.last_update if progress.reached is None else progress.reached
         return Verdict("passed" if row.by is None or update <= row.by else "failed", update, value)
@@ -71,36 +87,62 @@ def _limit(runs: Path, row: PaperRow, seed: int) -> float | None:
 class _Progress:
     """How far a run is, and the first update whose evaluation met a limit."""
 
+    recipe: str = ""  # the row whose run it is
     reached: int | None = None
     last_update: int = 0
     last_score: float | None = None
     is_complete: bool = False
+    has_failed: bool = False
 
     def not_reached_at(self, update: int) -> bool:
-        """The run has got to that update without meeting the limit."""
-        return self.last_update >= update and (self.reached is None or self.reached > update)
+        """The run has got to that update without meeting the limit, or will never get there."""
+        return (self.last_update >= update or self.has_failed) and (self.reached is None or self.reached > update)
 
 
 def _progress(run: Run, row: PaperRow, limit: float | None) -> _Progress:
     columns = (run.curve.get(name, []) for name in ("update", f"{row.split}/{row.score}"))
     curve = [(int(update), score) for update, score in zip(*columns, strict=True)]
     passing = (update for update, score in curve if limit is not None and row.passes(score, limit))
-    is_complete = run.result is not None and run.result.ended in ("finished", "target")
+    has_failed = run.result is None and run.status.startswith("failed")
+    is_complete = has_failed or (run.result is not None and run.result.ended in ("finished", "target"))
     last_update, last_score = curve[-1] if curve else (0, None)
-    return _Progress(next(passing, None), last_update, last_score, is_complete)
+    return _Progress(row.name, next(passing, None), last_update, last_score, is_complete, has_failed)
 
 
-def _judge_race(runs: Path, row: PaperRow, seed: int, progress: _Progress, value: float) -> Verdict:
-    """Which of two runs met the bound first: known once one has met it and the other has got as far without."""
+class _Racer:
+    """A net in a race, by all recipes that it has."""
+
+    def __init__(self, runs: Path, row: PaperRow, bound: float | None, seed: int) -> None:
+        self.tries: list[_Progress] = []
+        for recipe in (row, *([find_row(row.also)] if row.also else [])):
+            directory = run_directory(runs, recipe, seed)
+            has_run = (directory / "run.json").exists()
+            self.tries.append(_progress(Run(directory), recipe, bound) if has_run else _Progress())
+        self.best = min(self.tries, key=lambda one: (one.reached is None, one.reached or -one.last_update))
+        self.reached = self.best.reached
+        self.is_complete = all(one.is_complete for one in self.tries)
+
+    def not_reached_at(self, update: int) -> bool:
+        return all(one.not_reached_at(update) for one in self.tries)
+
+
+def _judge_race(runs: Path, row: PaperRow, seed: int) -> Verdict:
+    """Which of two nets met the bound first: known once one has met it and the other has got as far without."""
     assert row.compared_with is not None
-    directory = run_directory(runs, find_row(row.compared_with), seed)
-    other = _progress(Run(directory), row, row.bound) if (directory / "run.json").exists() else _Progress()
-    first, second = (progress, other) if row.race == "ahead" else (other, progress)
+    own, other = (_Racer(runs, one, row.bound, seed) for one in (row, find_row(row.compared_with)))
+    directory = run_directory(runs, row, seed)
+    if not (directory / "run.json").exists():
+        return Verdict("not run")
+    run, last = Run(directory), own.tries[0]
+    value = last.last_score if run.result is None else run.result.score(row.split, row.score)
+    if is_locked(directory):
+        return Verdict("running", last.last_update, value)
+    first, second = (own, other) if row.race == "ahead" else (other, own)
     if first.reached is not None and second.not_reached_at(first.reached):
         if row.race != "second" or second.reached is not None:
-            return Verdict("passed", first.reached, value)
-        return Verdict("failed" if progress.is_complete else "unfinished", progress.last_update, value)
+            return Verdict("passed", first.reached, value, first.best.recipe)
+        return Verdict("failed" if own.is_complete else "unfinished", last.last_update, value)
     if second.reached is not None and (first.not_reached_at(second.reached) or first.reached == second.reached):
-        return Verdict("failed", second.reached, value)
-    is_over = progress.is_complete and other.is_complete
-    return Verdict("failed" if is_over else "unfinished", progress.last_update, value)
+        return Verdict("failed", second.reached, value, second.best.recipe)
+    is_over = own.is_complete and other.is_complete
+    return Verdict("failed" if is_over else "unfinished", last.last_update, value)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
-from slimrnn.ops.terms import Term
+from slimrnn.ops.terms import Term, kind_of
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.descent import descend_
 from slimrnn.structures.permutation import PermutationMap
@@ -21,7 +22,7 @@ class ProductMap(StructuredMap):
     """y_g = (W_1)_g (W_2)_g ... (W_k)_g h; the product is never written out.
 
     `chain` tells the native core how the tensors are shared out: for every factor the number of its terms (a sum has
-    several), and for every term the code of its structure and the number of its tensors."""
+    several), and for every term the code of its structure and the number of its tensors. `written` says the same."""
 
     native = "chain"
     chain: Tensor
@@ -35,6 +36,7 @@ class ProductMap(StructuredMap):
         terms = [part.terms(part.prepare()) for part in maps]
         self.has_kernels = all(terms) and sum(len(t or ()) for t in terms) <= MOST_TERMS
         numbers = [n for some in terms for n in _described(some or [])] if self.has_kernels else [0]
+        self.written = _written([some or [] for some in terms])
         self.register_buffer("chain", torch.tensor(numbers, device=shape.device), persistent=False)
 
     def _maps(self) -> list[StructuredMap]:
@@ -75,7 +77,7 @@ class ProductMap(StructuredMap):
         return [(slice(g, g + 1), v) for g, v in zip(numbers, y.unbind(-2), strict=True)]
 
     def terms(self, prepared: Prepared) -> list[Term] | None:
-        return [Term("chain", prepared)] if self.has_kernels else None
+        return [Term(f"chain/{self.written}", prepared)] if self.has_kernels else None
 
     @property
     def term_count(self) -> int | None:
@@ -121,7 +123,14 @@ def _shapes(shape: Shape, count: int) -> Iterator[Shape]:
 
 
 def _described(terms: list[Term]) -> list[int]:
-    return [len(terms), *(n for term in terms for n in (structure_code(term.structure), len(term.tensors)))]
+    return [len(terms), *(n for term in terms for n in (structure_code(kind_of(term.structure)), len(term.tensors)))]
+
+
+def _written(factors: list[list[Term]]) -> str:
+    """For exporters, which do not see the numbers in `chain`: name and number of tensors of every term, by factor."""
+    return json.dumps(
+        [[(term.structure, len(term.tensors)) for term in some] for some in factors], separators=(",", ":")
+    )
 
 
 def structure_code(name: str) -> int:

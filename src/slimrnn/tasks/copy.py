@@ -7,19 +7,22 @@ Shape suffixes: T time, B sequences, S symbols to recall.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from slimrnn._checks import check_count
+from slimrnn._checks import check_choice, check_count
+from slimrnn.tasks import copy_authors
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.training import random
-from slimrnn.training.task import Batch, Indices, Score
+from slimrnn.training.config import Config, ModelConfig
+from slimrnn.training.task import Batch, Indices, Samples, Score
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,9 @@ class CopyTask(GeneratedTask):
     """random number of symbols per sequence, from 1 to width (Danihelka et al. 2016)"""
     variable_lag: bool = False
     """random delay per sequence, from 1 to length (Henaff et al. 2016)"""
+    start: Literal["seed", "authors"] = "seed"
+    """initial weights, data and order of batches: drawn from the seed, or those of the low-rank authors' one run, for a
+    low-rank+diagonal gru"""
 
     name = "copy"
     every_step = True
@@ -44,6 +50,9 @@ class CopyTask(GeneratedTask):
         check_count("length", self.length)
         check_count("symbols", self.symbols)
         check_count("width", self.width)
+        check_choice("start", self.start, ["seed", "authors"])
+        if self.start == "authors" and self.variable_length and self.variable_lag:
+            raise ValueError("expected variable_length or variable_lag with start authors, got both")
 
     @property
     def input_size(self) -> int:
@@ -72,17 +81,26 @@ class CopyTask(GeneratedTask):
         entropy = -sum(p * math.log(p) + (1 - p) * math.log1p(-p) for p in present.tolist() if p < 1)
         return {"memoryless": (guessing + entropy) / self.steps, "length only": guessing / self.steps}
 
+    def samples(self, split: str, seed: int) -> Samples:
+        if self.start == "seed" or split == "valid":  # the authors had no validation set
+            return super().samples(split, seed)
+        check_choice("split", split, ["train", *self.test_sets])
+        return _AuthorsSamples(self, split)
+
     def generate(self, split: str, key: int, indices: Indices) -> Batch:
         symbols_BS = random.integers(random.key(key, "symbols"), indices, self.width, 0, self.symbols)
         counts = self._largest_or_random(self.variable_length, random.key(key, "counts"), indices, self.width)
         lags = self._largest_or_random(self.variable_lag, random.key(key, "lags"), indices, self.length)
+        return self.batch(symbols_BS, counts, lags)
 
+    def batch(self, symbols_BS: NDArray[np.int64], counts: NDArray[np.int64], lags: NDArray[np.int64]) -> Batch:
+        """Sequences that begin with the first `counts` symbols, which are to be recalled after `lags` steps."""
         blank, delimiter = self.symbols, self.symbols + 1
         rows, places = np.nonzero(np.arange(self.width) < counts[:, None])
-        inputs_BT = np.full((len(indices), self.steps), blank, dtype=np.int64)
+        inputs_BT = np.full((len(counts), self.steps), blank, dtype=np.int64)
         targets_BT = inputs_BT.copy()
         inputs_BT[rows, places] = targets_BT[rows, (counts + lags)[rows] + places] = symbols_BS[rows, places]
-        inputs_BT[np.arange(len(indices)), counts + lags - 1] = delimiter
+        inputs_BT[np.arange(len(counts)), counts + lags - 1] = delimiter
         one_hot = np.eye(self.input_size, dtype=np.float32)
         return Batch(torch.from_numpy(one_hot[inputs_BT.T]), torch.from_numpy(targets_BT.T.copy()))
 
@@ -103,3 +121,29 @@ class CopyTask(GeneratedTask):
             "loss": average(losses_TB, batch.weights),
             "recall_accuracy": average(correct.to(output.dtype), weights),
         }
+
+    def model(self, config: ModelConfig) -> nn.Module:
+        model = super().model(config)
+        if self.start == "authors":
+            copy_authors.set_weights_(model)
+        return model
+
+    def check(self, config: Config) -> None:
+        if self.start == "authors":
+            copy_authors.check_start(config)
+
+
+@dataclass(frozen=True)
+class _AuthorsSamples:
+    """The sequences of the low-rank authors: those to train on without end, in the order of their batches."""
+
+    task: CopyTask
+    split: str
+    order: copy_authors.Order = field(default_factory=copy_authors.Order)
+    size: None = None
+
+    def fetch(self, indices: Indices) -> Batch:
+        rows = self.order(indices) if self.split == "train" else copy_authors.TRAIN + indices
+        drawn = copy_authors.drawn(self.task.length, self.task.variable_length, self.task.variable_lag)
+        symbols_BS, counts, lags = (part[rows] for part in drawn)
+        return self.task.batch(symbols_BS, counts, lags)

@@ -82,7 +82,7 @@ class MnistHighwayTask(Task):
         return Outcome({**outcome.scores, "loss": loss}, outcome.kept), state
 
     def check(self, config: Config) -> None:
-        for option, usual in (("penalty", 0), ("recurrent_rate", 1)):
+        for option, usual in (("penalty", 0), ("recurrent_rate", 1), ("readout_only", False)):
             value = getattr(config.optim, option)
             if value != usual:
                 raise ValueError(f"expected {option} {usual} without recurrent matrices, got {value}")

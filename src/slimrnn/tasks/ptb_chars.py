@@ -83,15 +83,26 @@ class PTBCharsTask(Task):
         return sentences
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
-        """The loss is the cross-entropy per character in nats; `derived` has it in bits."""
+        """The loss is the cross-entropy per character in nats; `derived` has it in bits. Of single sentences also the
+        mean over sentences of each one's mean, as in the low-rank authors' code."""
         classes, targets = output.reshape(-1, output.shape[-1]), batch.targets.reshape(-1)
-        losses = functional.cross_entropy(classes, targets, reduction="none")
-        return {"loss": average(losses.view_as(batch.targets), batch.weights)}
+        losses_TB = functional.cross_entropy(classes, targets, reduction="none").view_as(batch.targets)
+        scores = {"loss": average(losses_TB, batch.weights)}
+        if batch.lengths is not None and batch.weights is not None:
+            weights_TB = batch.weights.to(losses_TB.dtype)
+            present_B = weights_TB.amax(0)  # a sequence that only fills up a batch has no weight
+            means_B = (losses_TB.detach() * weights_TB).sum(0) / weights_TB.sum(0).clamp_min(1)
+            scores["sentence_loss"] = average(means_B, present_B)
+        return scores
 
     def derived(self, means: Mapping[str, float]) -> dict[str, float]:
-        """Bits per character, and the low-rank paper's perplexity per character, 2^bits."""
+        """Bits per character, the low-rank paper's perplexity per character, 2^bits, and the same of the mean over
+        sentences."""
         nats = means["loss"]
-        return {"bits_per_character": nats / math.log(2), "perplexity": math.exp(min(nats, LARGEST_EXPONENT))}
+        scores = {"bits_per_character": nats / math.log(2), "perplexity": _perplexity(nats)}
+        if "sentence_loss" in means:
+            scores["sentence_perplexity"] = _perplexity(means["sentence_loss"])
+        return scores
 
     def check(self, config: Config) -> None:
         for split in SPLITS:
@@ -116,3 +127,7 @@ class PTBCharsTask(Task):
         from slimrnn.training.models.symbol_model import SymbolModel
 
         return SymbolModel(self.input_size, self.output_size, config, every_step=True)
+
+
+def _perplexity(nats: float) -> float:
+    return math.exp(min(nats, LARGEST_EXPONENT))

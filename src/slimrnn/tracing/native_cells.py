@@ -35,6 +35,7 @@ class Traced(NamedTuple):
 
 
 _found: dict[Any, Traced | str] = {}
+_steps: dict[str, Trace] = {}  # by the text of the program
 
 
 class Around(NamedTuple):
@@ -60,8 +61,14 @@ def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 -
     if key not in _found:
         if len(_found) >= MOST_FOUND:  # an attribute that changes all the time
             _found.clear()
+            _steps.clear()
         _found[key] = _look(cell, around)
     return _found[key]
+
+
+def step_of_program(text: str) -> Trace | None:
+    """The step that a program was made from, or another one that computes the same; None if not of this process."""
+    return _steps.get(text)
 
 
 def explain_once(cell: Cell, reason: str) -> None:
@@ -78,7 +85,9 @@ def _look(cell: Cell, around: Around) -> Traced | str:
     try:
         found = trace(cell, around.apply)
         by_hand = _by_hand().get((cell.complex, as_text(found.after)))
-        return Traced(found, NativeCell(by_hand or assembled(lowered(found))))
+        native = NativeCell(by_hand or assembled(lowered(found)))
+        _steps[native.text] = found
+        return Traced(found, native)
     except Untraceable as reason:
         return str(reason)
 

@@ -74,10 +74,16 @@ class ModelConfig:
     learn_initial_state: Annotated[bool, option("learn_initial_state")] = OPTIONS["learn_initial_state"].default
     dropout: float = 0.0
     """dropout between layers"""
-    recurrent_dropout: Annotated[float, option("recurrent_dropout")] = OPTIONS["recurrent_dropout"].default
+    recurrent_dropout: Annotated[float | tuple[float, float], option("recurrent_dropout")] = OPTIONS[
+        "recurrent_dropout"
+    ].default
+    readout_dropout: float = 0.0
+    """dropout on what the read-out sees, one mask per sequence"""
     weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """clip the rows of the matrices to this norm after each update"""
+    readout_hidden: int = 0
+    """hidden ReLU units of the read-out; 0: it is linear"""
     checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default
     backend: Literal["auto", "native", "reference", "torch"] = "auto"
 
@@ -100,6 +106,8 @@ class OptimConfig:
     weight_decay: float = 0.0
     recurrent_rate: float = 1.0
     """multiplies the learning rate of the recurrent matrices; 0 freezes them"""
+    readout_only: bool = False
+    """train the read-out only: the recurrent layers stay what they are at the start"""
     clip_norm: float | None = None
     """clip the norm of all gradients to this value"""
     clip_value: float | None = None

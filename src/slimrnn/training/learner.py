@@ -26,11 +26,14 @@ TINY = 1e-30
 
 
 def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
-    """Check the settings; the task's net, or `model`, with frozen recurrent matrices if the settings say so."""
+    """Check the settings; the task's net, or `model`, with frozen matrices or layers if the settings say so."""
     check(config)
     model = build_model(config) if model is None else model.to(getattr(torch, config.dtype))
     if config.optim.recurrent_rate == 0:
         freeze_recurrent_(model)
+    if config.optim.readout_only:
+        for stack in recurrent_layers(model):
+            stack.requires_grad_(False)
     return model
 
 

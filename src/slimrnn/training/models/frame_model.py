@@ -21,6 +21,9 @@ class FrameModel(SequenceModel):
             inputs = dequantised(inputs, self.readout.weight.dtype)
         return super().forward(inputs, state, lengths)
 
+    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+        return super().step(dequantised(x_t, self.readout.weight.dtype) if x_t.dtype == torch.uint8 else x_t, state)
+
 
 def dequantised(frames: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Bytes to floats in [-2, 2]."""

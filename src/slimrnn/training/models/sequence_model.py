@@ -1,4 +1,4 @@
-"""The net that a configuration describes: recurrent layers and a linear read-out.
+"""The net that a configuration describes: recurrent layers and a read-out.
 
 Shape suffixes: T time, B sequences of a batch, I input width, O output width, H width of the layers' output.
 """
@@ -6,9 +6,11 @@ Shape suffixes: T time, B sequences of a batch, I input width, O output width, H
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from slimrnn import (
     BlockDiagonal,
@@ -18,12 +20,15 @@ from slimrnn import (
     LowRank,
     ReadOut,
 )
-from slimrnn._checks import suggestion
+from slimrnn._checks import check_probability, suggestion
 from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
+from slimrnn.layers.affine import Affine
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
+from slimrnn.structures.dense import DenseMap
+from slimrnn.structures.legendre import LegendreMap
 from slimrnn.training.cells import OF_CELL, has_structure, layer_from
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.importing import imported
@@ -45,27 +50,45 @@ EXAMPLES = {
 
 
 class SequenceModel(nn.Module):
-    """Recurrent layers and a linear read-out, at every step or after the last."""
+    """Recurrent layers and a read-out, linear or with a hidden layer, at every step or after the last."""
 
     def __init__(
         self, input_size: int, output_size: int, config: ModelConfig, every_step: bool, one_hot: bool = False
     ) -> None:
         super().__init__()
-        self.rnn = build_layers(input_size, config, one_hot=one_hot)
-        self.readout = ReadOut(self.rnn, output_size, at="every" if every_step else "last")
+        hidden, self.readout_dropout = config.readout_hidden, config.readout_dropout
+        check_probability("readout_dropout", self.readout_dropout)
+        layers = replace(config, readout_hidden=0, readout_dropout=0.0)
+        self.rnn = build_layers(input_size, layers, one_hot=one_hot)
+        self.readout = ReadOut(self.rnn, hidden or output_size, at="every" if every_step else "last")
+        self.output = nn.Sequential(nn.ReLU(), Affine(hidden, output_size)) if hidden else nn.Identity()
 
     def forward(
         self, inputs: Tensor, state: States | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, States]:
         """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
-        return self.readout(hidden_TBH, lengths), state
+        if self.training and self.readout_dropout:
+            hidden_TBH = hidden_TBH * functional.dropout(torch.ones_like(hidden_TBH[0]), self.readout_dropout)
+        return self.output(self.readout(hidden_TBH, lengths)), state
+
+    def step(self, x_t: Tensor, state: States | None = None) -> tuple[Tensor, States]:
+        """One step, (B, I) to (B, O), and the state after it."""
+        hidden_BH, state = self.rnn.step(x_t, state)
+        return functional.linear(hidden_BH, self.readout.weight, self.readout.bias), state
+
+    def initial_state(self, batch: int | None = None) -> States:
+        """The state before the first step."""
+        return self.rnn.initial_state(batch)
 
 
 def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) -> RecurrentStack | ContextSwitching:
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
     layer = layer_from(config)
     _refuse_unused(config)
+    for option in ("readout_hidden", "readout_dropout"):
+        if getattr(config, option):
+            raise ConfigError(f"expected {option} 0 for this task's net, got {getattr(config, option)}")
     shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
     shared |= {name: structure_from(config, name) for name in ("structure", "input_structure")}
     if has_structure(config):
@@ -79,9 +102,18 @@ def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) ->
         one_hot=one_hot,
         **shared | {"leak": _leak(config)},
     )
+    if input_size == 1:
+        _write_memories_(stack)
     if config.context_switching == "none":
         return stack
     return ContextSwitching(stack, config.context_switching, mean_one=True)
+
+
+def _write_memories_(stack: RecurrentStack) -> None:
+    """A Legendre memory of one input begins with the input vector that belongs to it."""
+    core = stack.cores[0]
+    if isinstance(core.recurrent, LegendreMap) and isinstance(core.input, DenseMap):
+        core.input.nearest_(core.recurrent.input_vector().expand(core.input.shape.gates, -1).unsqueeze(-1))
 
 
 def _leak(config: ModelConfig) -> Leaky | None:

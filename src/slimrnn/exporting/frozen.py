@@ -1,0 +1,237 @@
+"""Layers with constant weights: all that a layer computes from its parameters alone is computed once, before an export.
+
+Runtimes need no matrix inverse, weight norm or complex number then. The layers still run, and give the same numbers.
+
+Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden units, W real numbers of a state vector.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from slimrnn._fields import pairs_flat, real_view
+from slimrnn.cells.base import State
+from slimrnn.errors import ExportError
+from slimrnn.layers.drawn import NOTHING, Drawn
+from slimrnn.layers.input_product import input_matrix, look_up
+from slimrnn.layers.native_scan import of_first_phase
+from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.layers.stack import RecurrentStack
+from slimrnn.layers.traced import found_steps, usable
+from slimrnn.ops import native, reference
+from slimrnn.ops.calls import Inputs
+from slimrnn.ops.terms import Plan, Term, program
+from slimrnn.structures.base import StructuredMap
+from slimrnn.structures.circulant import CirculantMap
+from slimrnn.tracing.native_cells import LEAK, Traced
+from slimrnn.tracing.trace import own_rows
+
+
+@torch.no_grad()
+def freeze(model: nn.Module, merge: bool | None = None, step: bool = False) -> nn.Module:
+    """A copy in eval() whose recurrent layers have constant weights, for torch.onnx.export with `onnx_table()`.
+    Complex states are pairs of real numbers there: (layers, B, H, 2).
+
+    merge -- write recurrent matrices out: True, False, or by default where that takes no more memory;
+    step -- only steps will be exported, which plain torch can take, too."""
+    found = copy.deepcopy(model).eval()
+    for name, module in found.named_modules():
+        if isinstance(module, RecurrentStack):
+            module.as_pairs = module.cell.complex
+        elif isinstance(module, RecurrentLayer):
+            steps = found_steps(module)
+            traced = usable(steps)
+            if traced is not None:
+                _freeze(module, traced, merge, name)
+            elif not step:
+                cell, reason = type(module.cell).__name__, next((s for s in steps if isinstance(s, str)), "")
+                reason = reason or "differs between its transitions"
+                raise ExportError(
+                    f"expected a cell whose step can be traced, got {cell}, which {reason}: change that, or export "
+                    "single steps (step=True)"
+                )
+    return found
+
+
+class FrozenLayer(RecurrentLayer):
+    """A RecurrentLayer that was frozen. Every tensor is real: a complex number is a pair, (..., 2) in states, side by
+    side elsewhere."""
+
+    plan: Plan
+    frozen_u: Tensor | None
+    frozen_own: Tensor | None
+    frozen_start: Tensor | None
+
+    def initial_state(self, batch: int) -> State:
+        if not self.cell.complex:
+            return super().initial_state(batch)
+        assert self.frozen_start is not None
+        return tuple(pairs.expand(batch, -1, 2) for pairs in self.frozen_start)
+
+    def shown(self, state: State) -> Tensor:
+        return torch.cat(state[0].unbind(-1), -1) if self.cell.complex else super().shown(state)
+
+    def renew_cells(self) -> None:
+        """Nothing changes any more."""
+
+    def token_table(self, vectors_VI: Tensor | None) -> Tensor:
+        if vectors_VI is not None:
+            return self.input_product(vectors_VI)
+        if self.frozen_u is None:
+            return super().token_table(None)
+        table = self.frozen_u.permute(2, 0, 1)
+        return table if self._bias(0) is None else table + self._bias(0)
+
+    def input_product(self, x: Tensor, table_VGH: Tensor | None = None) -> Tensor:
+        """(..., G, W)"""
+        if table_VGH is not None:
+            return look_up(table_VGH, x.squeeze(-1))
+        if self.frozen_u is None:
+            return super().input_product(x)
+        gates, width, _ = self.frozen_u.shape
+        wx = (x @ self.frozen_u.flatten(0, 1).mT).unflatten(-1, (gates, width))
+        bias = self._bias(0)
+        return wx if bias is None else wx + bias
+
+    def advance(self, drawn: Drawn = NOTHING, steps: Iterable[int] = (0,), reverse: bool = False) -> reference.Step:
+        return lambda wx_BGW, state: self.scan(None, wx_BGW.unsqueeze(0), state)[1]
+
+    def scan(
+        self,
+        x_TBI: Tensor | None,
+        wx_TBGH: Tensor | None,
+        state: State,
+        drawn: Drawn = NOTHING,
+        lengths_B: Tensor | None = None,
+        reverse: bool = False,
+        first_step: int = 0,
+        resets: reference.Resets | None = None,
+    ) -> tuple[Tensor, State]:
+        inputs = self.operands(x_TBI, wx_TBGH, state, drawn.table, lengths_B, reverse, resets)
+        output, last = native.run(inputs)
+        phases = self.plan.phases
+        if phases > 1:
+            output = output[0::phases] if reverse else output[phases - 1 :: phases]
+        return output, (last.unflatten(-1, (-1, 2)) if self.cell.complex else last).unbind(0)
+
+    def operands(
+        self,
+        x_TBI: Tensor | None,
+        wx_TBGH: Tensor | None,
+        state: State,
+        table_VGW: Tensor | None = None,
+        lengths_B: Tensor | None = None,
+        reverse: bool = False,
+        resets: reference.Resets | None = None,
+    ) -> Inputs:
+        """Of the operator."""
+        phases, u, bias, tokens = self.plan.phases, None, None, None
+        if x_TBI is not None and table_VGW is not None and phases == 1:
+            given, tokens = table_VGW, x_TBI.squeeze(-1)
+        elif x_TBI is not None and self.frozen_u is not None and table_VGW is None and phases == 1:
+            given, u, bias = x_TBI, self.frozen_u, self._bias(0)
+        else:
+            first = self.input_product(x_TBI, table_VGW) if x_TBI is not None else wx_TBGH
+            assert first is not None
+            given = self._in_turns(first, reverse)
+        if resets is not None and phases > 1:
+            resets = of_first_phase(resets, phases, reverse)
+        at, anew = (None, None) if resets is None else (resets.at_TB, self._flat(resets.state))
+        start = self._flat(state)
+        lengths_B = None if lengths_B is None else lengths_B * phases
+        weights, own = self._weights(), self.frozen_own
+        return Inputs(given, u, bias, start, own, None, lengths_B, None, tokens, at, anew, weights, self.plan, reverse)
+
+    def _flat(self, state: State) -> Tensor:
+        """(S, B, W)"""
+        return torch.stack([part.flatten(-2) if self.cell.complex else part for part in state])
+
+    def _in_turns(self, first: Tensor, reverse: bool) -> Tensor:
+        """The input products, and in the other phases the biases."""
+        if self.plan.phases == 1:
+            return first
+        biases = [self._bias(phase) for phase in range(1, self.plan.phases)]
+        others = [torch.zeros_like(first) if bias is None else bias.expand_as(first) for bias in biases]
+        return torch.stack([first, *others][:: -1 if reverse else 1], 1).flatten(0, 1)
+
+    def _bias(self, phase: int) -> Tensor | None:
+        found: Tensor | None = getattr(self, f"frozen_bias_{phase}")
+        return found
+
+    def _weights(self) -> list[Tensor]:
+        count = sum(count for _, count in self.plan.terms)
+        return [getattr(self, f"frozen_weight_{k}") for k in range(count)]
+
+
+def _freeze(layer: RecurrentLayer, steps: Sequence[Traced], merge: bool | None, name: str) -> None:
+    transitions = layer.transitions
+    if layer.line > 1 and layer.cell.complex:
+        raise ExportError(
+            f"expected a complex state without delays and skip to export, got one with in {name or 'the layer'}"
+        )
+    further = {} if layer.leak is None else {LEAK: layer.leak()}
+    owns = [own_rows(t.cell, step.trace, further) for t, step in zip(transitions, steps, strict=True)]
+    maps = _terms([t.recurrent for t in transitions], merge)
+    found = program(steps[0].native, layer.cell.complex, maps, len(transitions), None)
+    u = _input_matrix(layer)
+    constants: dict[str, Tensor | None] = {"u": None if u is None else _wide(u)}
+    for phase, transition in enumerate(transitions):
+        bias = transition.cell.input_bias()
+        constants[f"bias_{phase}"] = None if bias is None else pairs_flat(bias)
+    own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
+    if own is not None and layer.cell.complex:
+        own = own.repeat_interleave(2, -1)
+    constants["own"] = own
+    constants |= {f"weight_{k}": real_view(weight) for k, weight in enumerate(found.weights)}
+    start = real_view(torch.stack([part[0] for part in RecurrentLayer.initial_state(layer, 1)]))
+    units = layer.cell.hidden_size
+    constants["start"] = start[:, :units] if layer.cell.complex else None
+    layer.__class__ = FrozenLayer
+    assert isinstance(layer, FrozenLayer)
+    layer.plan = found.plan
+    dtype = next(layer.parameters()).dtype
+    for key, value in constants.items():
+        if value is not None and value.is_floating_point():
+            value = value.to(dtype)
+        layer.register_buffer(f"frozen_{key}", None if value is None else value.detach().clone(), persistent=False)
+
+
+def _input_matrix(layer: RecurrentLayer) -> Tensor | None:
+    """U written out, or None where its structure is kept: where that is smaller, and plain products of real numbers."""
+    scale = layer.recurrent.input_scale()
+    dense = input_matrix(layer.input, scale)
+    if dense is not None:
+        return dense
+    has_fourier = any(isinstance(part, CirculantMap) for part in layer.input.modules())
+    if not (layer.cell.complex or has_fourier or scale is not None) and _bytes(layer.input.prepare()) < _bytes(
+        [layer.input.dense()]
+    ):
+        return None
+    written = layer.input.dense()
+    return written if scale is None else written * scale.unsqueeze(-1)
+
+
+def _wide(u_GHI: Tensor) -> Tensor:
+    """(G, W, I)"""
+    return real_view(u_GHI).mT.flatten(-3, -2) if u_GHI.is_complex() else u_GHI
+
+
+def _terms(maps: Sequence[StructuredMap], merge: bool | None) -> list[Term]:
+    """Of all phases; written out in all of them or in none."""
+    kept = [map.terms(map.prepare()) for map in maps]
+    if not maps[0].shape.gates:
+        return []
+    first = kept[0]
+    if first is not None and merge is None:
+        merge = _bytes([maps[0].dense()]) <= _bytes([tensor for term in first for tensor in term.tensors])
+    if first is None or merge:
+        return [Term("block_diagonal", (map.dense(),)) for map in maps]
+    return [term for terms in kept for term in terms or ()]
+
+
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)

@@ -1,0 +1,35 @@
+"""torch.export of a model, with free batch sizes and lengths."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from slimrnn.errors import ExportError
+from slimrnn.exporting.examples import Example
+
+
+def captured(model: nn.Module, example: Example) -> torch.export.ExportedProgram:
+    """ExportError where a size that should be free would be fixed, or where torch.export cannot read the model."""
+    try:
+        return torch.export.export(model, (), example.values, dynamic_shapes=example.dynamic_shapes(), strict=False)
+    except Exception as error:
+        raise reason_of(error, "torch.export") from error
+
+
+def reason_of(error: BaseException, tool: str) -> ExportError:
+    """The ExportError that an error comes from, or one that says what a tool said."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ExportError):
+            return cause
+        error, cause = cause, cause.__cause__ or cause.__context__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if "Constraints violated" in lines[0]:
+        fixes = [line for line in lines if "specialized" in line]
+        name = fixes[0].split(" as ")[0].removeprefix("- You marked ") if fixes else "a size"
+        return ExportError(
+            f"expected a model that takes any {name}, got one whose code fixes it ({' '.join(lines[1:2])}): change "
+            "that, export single steps (step=True), or keep all sizes (fixed=True)"
+        )
+    return ExportError(f"{tool} cannot export this model: {lines[0]}")

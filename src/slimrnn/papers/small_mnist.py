@@ -1,0 +1,31 @@
+"""Rows of ours: permuted MNIST with at most 12,000 trained parameters, by one recipe of eight epochs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slimrnn.papers.pixel_mnist import FAST, quick
+from slimrnn.papers.row import PaperRow
+from slimrnn.tasks.pixel_mnist import STEPS, PixelMnistTask
+from slimrnn.training.config import Config, ModelConfig
+
+MOST = 12_000  # trained parameters
+_NETS = {  # net, and what it is
+    "legendre": (
+        ModelConfig("rnn", 256, f"legendre({STEPS})", nonlinearity="identity", readout_hidden=43),
+        "a fixed Legendre memory of all steps, read by 43 ReLU units",
+    ),
+    "unicornn": (ModelConfig("unicornn", 64, layers=3), "three layers of 64 oscillators"),
+    "lem": (ModelConfig("lem", 50), "long expressive memory, 50 units"),
+    "cornn": (ModelConfig("cornn", 74), "coupled oscillators, 74 units"),
+}
+
+
+def _row(net: str) -> PaperRow:
+    model, claim = _NETS[net]
+    config = Config(PixelMnistTask(permuted=True), model, valid_size=5_000)
+    row = PaperRow(f"mnist-12k-{net}", "ours", claim, config, score="accuracy", direction="at least")
+    return replace(quick(row, replace(FAST, readout_only=net == "legendre"), epochs=8), name=row.name, claim=claim)
+
+
+ROWS = tuple(map(_row, _NETS))

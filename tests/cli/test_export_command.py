@@ -1,0 +1,37 @@
+"""`slimrnn export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_runs import complaint, trained
+
+from slimrnn.cli import main
+from slimrnn.exporting import Proof
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("runs") / "gru")
+
+
+def test_the_net_of_a_run_with_its_proof(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["export", str(run), "--to", "onnx", "--out", str(tmp_path / "net")]) == 0
+    proof = Proof.read(tmp_path / "net.proof.json")
+    assert capsys.readouterr().out == f"{proof}\n"
+    assert (tmp_path / "net.onnx").exists()
+    assert proof.relative <= 1e-5
+    assert proof.cases[-1].way == "in steps"
+
+
+def test_one_step_of_the_net(run: Path, tmp_path: Path) -> None:
+    assert main(["export", str(run), "--step", "--out", str(tmp_path / "step.onnx")]) == 0
+    assert Proof.read(tmp_path / "step.proof.json").step
+
+
+def test_what_is_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "none" in complaint(capsys, "export", str(tmp_path / "none"))

@@ -1,0 +1,143 @@
+"""Exports through torch.onnx and torch.export, which take seconds: few models with much in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor, nn
+
+import slimrnn
+from registry import randomise_
+from slimrnn import GRU, LSTM, RNN, Diagonal, Kronecker, LowRank
+from slimrnn.errors import ExportError
+from slimrnn.exporting import Proof, onnx_table
+from slimrnn.exporting.onnx_file import open_session
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
+
+
+def operators(path: Path) -> set[str]:
+    return {node.op_type for node in onnx.load(path).graph.node}
+
+
+class Tagger(nn.Module):
+    """A user's model around our layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(11, 6)
+        self.rnn: Any = randomise_(LSTM(6, 8, batch_first=True, bidirectional=True, structure=LowRank(2) + Diagonal()))
+        self.out = nn.Linear(16, 4)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        found: Tensor = self.out(self.rnn(torch.relu(self.embedding(tokens)), lengths=lengths)[0]).log_softmax(-1)
+        return found
+
+
+def test_a_model_with_a_ragged_stack_in_two_directions(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    example = {"tokens": torch.randint(11, (3, 7)), "lengths": torch.tensor([7, 2, 5])}
+    proof = slimrnn.export(Tagger(), example, tmp_path / "net.onnx", quiet=True)
+    assert proof.relative <= 1e-5
+    assert Proof.read(tmp_path / "net.proof.json") == proof
+    graph = onnx.load(tmp_path / "net.onnx").graph
+    shapes = [[d.dim_param or d.dim_value for d in i.type.tensor_type.shape.dim] for i in (*graph.input, *graph.output)]
+    assert shapes == [["batch", "length"], ["batch"], ["batch", "length", 4]]
+    assert [one.name for one in (*graph.input, *graph.output)] == ["tokens", "lengths", "output"]
+    assert "Scan" in operators(tmp_path / "net.onnx")
+    assert str(Path(slimrnn.__file__).parent).encode() not in (tmp_path / "net.onnx").read_bytes()
+
+
+def test_complex_states_go_in_and_out_as_pairs(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = randomise_(RNN(5, 8, num_layers=2, nonlinearity="modrelu", structure=Kronecker([2, 4])))
+    state = torch.randn(2, 3, 8, dtype=torch.complex64)
+    proof = slimrnn.export(model, (torch.randn(7, 3, 5), state), tmp_path / "net.onnx", quiet=True)
+    assert proof.cases[-1].way == "in steps"
+    with open_session(tmp_path / "net.onnx") as run:
+        assert run([torch.randn(4, 2, 5), torch.zeros(2, 2, 8, 2)])[1].shape == (2, 2, 8, 2)
+
+
+def test_a_step_of_tokens_for_streaming(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = randomise_(GRU(5, 8, num_layers=2, vocabulary=11, residual=True, structure=LowRank(2), reset="before"))
+    proof = slimrnn.export(model, torch.randint(11, (3,)), tmp_path / "net.onnx", step=True, quiet=True)
+    assert proof.cases[-1].way == "in steps"
+    assert not {"Scan", "Loop", "GRU"} & operators(tmp_path / "net.onnx")
+
+
+def test_torch_onnx_with_our_table(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = randomise_(GRU(5, 8, num_layers=2)).eval()
+    length, batch = torch.export.Dim("length"), torch.export.Dim("batch")
+    made: Any = torch.onnx.export(
+        model,
+        (torch.randn(7, 3, 5),),
+        dynamo=True,
+        dynamic_shapes=({0: length, 1: batch},),
+        custom_translation_table=onnx_table(),
+        verbose=False,
+    )
+    made.save(str(tmp_path / "net.onnx"))
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    x = torch.randn(11, 2, 5)
+    output, last = session.run(None, {"input": x.numpy()})
+    with torch.no_grad():
+        for found, wanted in zip((output, last), model(x), strict=True):
+            np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-6)
+    assert "GRU" in operators(tmp_path / "net.onnx")
+
+
+def test_torch_onnx_of_a_loop_in_plain_torch_does_not_fix_the_length() -> None:
+    """With Dim.AUTO torch would fix it without a word."""
+    free = torch.export.Dim.AUTO
+    with pytest.raises(Exception, match="got one whose loop over time in plain torch would fix it"):
+        torch.onnx.export(
+            GRU(5, 8, backend="reference").eval(),
+            (torch.randn(7, 3, 5),),
+            dynamo=True,
+            dynamic_shapes=({0: free, 1: free},),
+            custom_translation_table=onnx_table(),
+            verbose=False,
+        )
+
+
+def test_torch_onnx_without_our_table_says_what_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slimrnn.ops.onnx_exports.Table.was_made", False)
+    with pytest.raises(Exception, match=r"expected custom_translation_table=slimrnn.exporting.onnx_table\(\)"):
+        torch.onnx.export(GRU(5, 8).eval(), (torch.randn(7, 3, 5),), dynamo=True, verbose=False)
+
+
+def test_torch_programs_run_in_a_fresh_process(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = randomise_(GRU(5, 8, delays=(2,)))
+    example = {"input": torch.randn(7, 3, 5), "lengths": torch.tensor([7, 2, 5])}
+    proof = slimrnn.export(model, example, tmp_path / "net.pt2", quiet=True)
+    assert proof.relative <= 1e-6
+    assert proof.runtime == f"torch {torch.__version__}"
+    program: Any = torch.export.load(tmp_path / "net.pt2").module()
+    x, lengths = torch.randn(4, 2, 5), torch.tensor([1, 4])
+    with torch.no_grad():
+        torch.testing.assert_close(program(input=x, lengths=lengths), model.eval()(x, lengths=lengths))
+
+
+def test_loops_in_plain_torch_are_refused(tmp_path: Path) -> None:
+    for model in (GRU(5, 8, backend="reference"), GRU(5, 8, skip=3)):
+        with pytest.raises(ExportError, match="got one whose loop over time in plain torch would fix it"):
+            slimrnn.export(model, torch.randn(7, 3, 5), tmp_path / "net.pt2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"no model")
+    with (
+        pytest.raises(ExportError, match=r"expected an ONNX file in .*net.onnx, which onnxruntime refuses"),
+        open_session(tmp_path / "net.onnx"),
+    ):
+        pass
