@@ -183,7 +183,7 @@ def recording() -> Iterator[Recorder]:
     def recorded_step(self: Stepper, *arguments: Any) -> Tensor:
         return recorder.step(self, arguments, lambda: step(self, *arguments))
 
-    Call.run, Stepper.__call__ = recorded_run, recorded_step  # type: ignore[method-assign]
+    Call.run, Stepper.__call__ = recorded_run, recorded_step  # type: ignore[method-assign, assignment]
     try:
         yield recorder
     finally:

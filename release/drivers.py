@@ -27,7 +27,7 @@ def check_drivers(setting: Setting) -> Iterator[str]:
         driver, where = compiled(setting, platform), f"{platform.name} {'under ' + runner[0] if runner else ''}".strip()
         for isa in instruction_sets(setting, platform, runner, driver):
             results = setting.work / f"results-{platform.tag}-{isa}"
-            given = [driver, setting.library(platform), calls / "calls.bin", results, isa]
+            given: list[str | Path] = [driver, setting.library(platform), calls / "calls.bin", results, isa]
             told = last_line(run([*runner, *given], environment(setting)))
             differences = run([python, PROJECT / "release/calls.py", "compare", calls, results], clean_environment())
             yield f"{where}: {told}; off by {differences.strip()}"
@@ -37,7 +37,8 @@ def check_drivers(setting: Setting) -> Iterator[str]:
 def compiled(setting: Setting, platform: Platform) -> Path:
     """The driver."""
     out = setting.work / f"driver-{platform.tag}{'.exe' if platform is WINDOWS else ''}"
-    source, options = PROJECT / "release/driver.c", ["-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"]
+    source = PROJECT / "release/driver.c"
+    options: list[str | Path] = ["-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"]
     libraries = [] if platform is WINDOWS else ["-ldl"]
     run([ZIG, "cc", "-target", platform.target, *options, source, *libraries, "-o", out], wheels.environment())
     return out

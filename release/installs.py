@@ -28,7 +28,16 @@ def fresh_python(setting: Setting) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         run([sys.executable, "-m", "venv", folder])
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+        pip: list[str | Path] = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--only-binary",
+            ":all:",
+        ]
         run([*pip, f"torch=={setting.torch}", setting.wheel(LINUX), *NEEDED], without_compiler(folder))
     return python
 
@@ -82,5 +91,6 @@ def check_sources(setting: Setting) -> Iterator[str]:
 
 
 def pip_wheel(setting: Setting, folder: Path) -> list[str | Path]:
-    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
+    options: list[str | Path] = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+    options += ["--wheel-dir", folder]
     return [sys.executable, "-m", "pip", "wheel", *options, setting.sources()]

@@ -130,7 +130,8 @@ def only(found: object) -> Path:
 
 def run_build(kind: str, tree: Path, directory: Path, log: Path, env: dict[str, str], *options: str) -> None:
     """Without isolation: the tools are those of release/requirements.txt, and none that came out since."""
-    command = [sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", directory, *options, tree]
+    command: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", directory]
+    command += [*options, tree]
     with log.open("wb") as file:
         code = subprocess.run(command, env=env, stdout=file, stderr=subprocess.STDOUT).returncode
     if code:

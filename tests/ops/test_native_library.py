@@ -7,6 +7,7 @@ import ctypes
 import multiprocessing
 import pickle
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from multiprocessing.connection import Connection
@@ -343,7 +344,7 @@ def test_library_has_the_name_of_its_platform(
         (tmp_path / f"libslimrnn.{other}").touch()
     monkeypatch.delenv("SLIMRNN_LIBRARY", raising=False)
     monkeypatch.setattr(slimrnn, "__path__", [str(tmp_path)])
-    monkeypatch.setattr(library.sys, "platform", platform)
+    monkeypatch.setattr(sys, "platform", platform)
     found = library.library_path()
     monkeypatch.undo()
     assert found == tmp_path / f"libslimrnn.{suffix}"

@@ -76,7 +76,7 @@ class SequenceModel(nn.Module):
     def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """One step, (B, I) to (B, O), and the state after it."""
         if self.training and self.readout_dropout:
-            raise RuntimeError("expected eval() for step with readout_dropout, whose mask spans a sequence, got training")
+            raise RuntimeError("expected eval() for step with readout_dropout, of one mask a sequence, got training")
         hidden_BH, state = self.rnn.step(x_t, state)
         return self.output(functional.linear(hidden_BH, self.readout.weight, self.readout.bias)), state
 
