@@ -37,7 +37,10 @@ def check_drivers(setting: Setting) -> Iterator[str]:
 def compiled(setting: Setting, platform: Platform) -> Path:
     """The driver."""
     out = setting.work / f"driver-{platform.tag}{'.exe' if platform is WINDOWS else ''}"
-    source, options = PROJECT / "release/driver.c", ["-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"]
+    source, options = (
+        PROJECT / "release/driver.c",
+        ["-O3", "-g0", "-s", "-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"],
+    )
     libraries = [] if platform is WINDOWS else ["-ldl"]
     run([ZIG, "cc", "-target", platform.target, *options, source, *libraries, "-o", out], wheels.environment())
     return out
