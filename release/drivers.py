@@ -38,7 +38,7 @@ def compiled(setting: Setting, platform: Platform) -> Path:
     """The driver."""
     out = setting.work / f"driver-{platform.tag}{'.exe' if platform is WINDOWS else ''}"
     source = PROJECT / "release/driver.c"
-    options: list[str | Path] = ["-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"]
+    options: list[str | Path] = ["-O3", "-g0", "-s", "-std=gnu11", "-Wall", "-I", PROJECT / "csrc/include"]
     libraries = [] if platform is WINDOWS else ["-ldl"]
     run([ZIG, "cc", "-target", platform.target, *options, source, *libraries, "-o", out], wheels.environment())
     return out
