@@ -5,7 +5,7 @@ BIN := .venv/bin
 MAKEFLAGS += --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 .PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz wheels
-.PHONY: release-check clean help
+.PHONY: release-check stress stress-thread stress-address clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -17,6 +17,7 @@ help:
 	@echo "make results RESULTS.md and its figures, from the runs in results/"
 	@echo "make bench   our layers and torch.nn's side by side"
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
+	@echo "make stress  a million frames of 16 clients through a pool, under ThreadSanitizer and AddressSanitizer (minutes)"
 	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
 	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
 	@echo "make wheels  the sources and wheels for Linux, macOS and Windows in dist/ (needs g++; minutes)"
@@ -51,7 +52,7 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
 
-CXX_SOURCES = $(wildcard csrc/*.cpp csrc/*.h csrc/*/*.h)
+CXX_SOURCES = $(wildcard csrc/*.cpp csrc/*.h csrc/*/*.cpp csrc/*/*.h)
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -76,7 +77,8 @@ bench: .venv/ready
 # Builds of their own, loaded instead of the installed one, and what the native code itself computes: every structure
 # and cell, shape, step and error, but not what torch does around it (tests/ops/test_native_operators.py). Of the
 # instruction sets, the best that runs here and the generic one; the others only pass through the compiler's front end.
-NATIVE_TESTS := $(addprefix tests/ops/test_native_,equals_reference.py shapes.py stepping.py library.py unitary_product.py)
+NATIVE_TESTS := $(addprefix tests/ops/test_native_,equals_reference.py shapes.py stepping.py library.py unitary_product.py) \
+	tests/exporting/int8/test_int8_kernels.py
 NATIVE_SOURCES := CMakeLists.txt $(wildcard csrc/* csrc/*/*)
 RUNS_HERE := $(shell for isa in avx512bw avx2; do if grep -qs $$isa /proc/cpuinfo; then echo $${isa%bw}; break; fi; done)
 build_native = cmake -S . -B build/$(1) -DCMAKE_CXX_COMPILER=$(2) -DSLIMRNN_ISAS=$(RUNS_HERE) $(3) && \
@@ -84,7 +86,7 @@ build_native = cmake -S . -B build/$(1) -DCMAKE_CXX_COMPILER=$(2) -DSLIMRNN_ISAS
 march_avx2 := x86-64-v3
 march_avx512 := x86-64-v4
 check_others = set -e; $(foreach isa,$(if $(RUNS_HERE),$(filter-out $(RUNS_HERE),avx2 avx512)),\
-	$(1) -std=c++17 -fsyntax-only -Wall -Wextra -Werror -march=$(march_$(isa)) csrc/kernels.cpp;)
+	$(1) -std=c++17 -fsyntax-only -Wall -Wextra -Werror -march=$(march_$(isa)) csrc/kernels.cpp csrc/int8/kernels.cpp;)
 
 build/sanitize/libslimrnn.so: $(NATIVE_SOURCES)
 	$(call build_native,sanitize,g++,-DSLIMRNN_SANITIZE=ON)
@@ -100,6 +102,25 @@ sanitize: .venv/ready build/sanitize/libslimrnn.so
 	LD_PRELOAD=$(call runtime,libasan.so):$(call runtime,libubsan.so):$(call runtime,libstdc++.so) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 SLIMRNN_LIBRARY=$(CURDIR)/build/sanitize/libslimrnn.so \
 	$(BIN)/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)
+
+# A pool under ThreadSanitizer and under AddressSanitizer: many clients, streams that come and go. Of the kernels only the
+# generic ones, since the others take many minutes to compile, and `make sanitize` has them.
+build/thread/libslimrnn.so build/address/libslimrnn.so: build/%/libslimrnn.so: $(NATIVE_SOURCES)
+	cmake -S . -B build/$* -DCMAKE_CXX_COMPILER=g++ -DSLIMRNN_ISAS= -DSLIMRNN_SANITIZE=$(build_$*) && \
+	cmake --build build/$* --parallel
+
+STRESS_FRAMES ?= 1000000
+build_thread := thread
+build_address := ON
+flags_thread := -fsanitize=thread
+flags_address := -fsanitize=address,undefined
+build/%/pool_stress: release/pool_stress.cpp build/%/libslimrnn.so
+	g++ -std=c++17 -O1 -g1 $(flags_$*) -o $@ $< -ldl -lpthread
+build/stress.model: .venv/ready release/stress_model.py
+	$(BIN)/python release/stress_model.py $@
+stress-thread stress-address: stress-%: build/%/pool_stress build/stress.model
+	build/$*/pool_stress build/$*/libslimrnn.so build/stress.model $(STRESS_FRAMES)
+stress: stress-thread stress-address
 
 clang: .venv/ready build/clang/libslimrnn.so
 	SLIMRNN_LIBRARY=$(CURDIR)/build/clang/libslimrnn.so $(BIN)/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)

@@ -139,6 +139,23 @@ def step(options: Options) -> Iterator[Table]:
         unit = 1e6 / STREAM_STEPS
         records = [_times(r, t, "µs", unit) | _verdict(r, t, threads, options) for r, t in found.items()]
         yield Table(f"one streaming step under no_grad, {_threads(threads)}", records, facts={"threads": threads})
+    yield from _steps_at_many_sizes(options)
+
+
+def _steps_at_many_sizes(options: Options) -> Iterator[Table]:
+    from steps import INPUTS, MISSING, friction_records, grid_records, runtime_is_here
+
+    threads = options.threads[0]
+    torch.set_num_threads(threads)
+    notes = [
+        "fixed: inside fixed_weights(). onnxruntime: a graph of slimrnn.export(step=True), called with numpy arrays."
+    ]
+    if not runtime_is_here():
+        notes.append(MISSING)
+    title = f"one streaming step, m={INPUTS}, {_threads(threads)}"
+    yield Table(title, list(grid_records(options)), notes, {"threads": threads})
+    title = f"unusual input: time over that of a contiguous frame and an ordinary layer, {_threads(threads)}"
+    yield Table(title, list(friction_records(options)), facts={"threads": threads})
 
 
 def memory(options: Options) -> Iterator[Table]:
@@ -336,8 +353,31 @@ def loading(options: Options) -> Iterator[Table]:
     yield Table(f"batches and updates, {_threads(threads)}", records, notes, facts={"threads": threads})
 
 
+def pool(options: Options) -> Iterator[Table]:
+    """Thousands of streams; the bars of one core need the process on one core (taskset -c 0)."""
+    from pool import PERIOD, UNITS, python_micros, real_time_record, speed_records
+
+    torch.set_num_threads(1)
+    yield Table(f"frames of streams of an LSTM, n = m = {UNITS}", list(speed_records(options)))
+    streams = (500,) if options.quick else (5000, 7000)
+    records = [real_time_record(count, 1 if options.quick else 3, options.threads[0]) for count in streams]
+    notes = [
+        f"step_many costs {python_micros(options):.2f} µs for each of 64 frames where there is nothing to compute."
+    ]
+    yield Table(f"a frame of every stream every {1e3 * PERIOD:.0f} ms, at random times", records, notes)
+
+
 def _threads(count: int) -> str:
     return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def int8(options: Options) -> Iterator[Table]:
+    """int8 layers beside the same in float32."""
+    from int8 import measure
+
+    torch.set_num_threads(1)
+    title = "int8 beside float32, one thread, 16 inputs; microseconds of a step"
+    yield Table(title, list(measure(options)), facts={"threads": 1})
 
 
 SECTIONS = {
@@ -347,6 +387,7 @@ SECTIONS = {
     "cells": cells,
     "diagonal": diagonal,
     "step": step,
+    "pool": pool,
     "memory": memory,
     "scaling": scaling,
     "crossover": crossover,
@@ -354,4 +395,5 @@ SECTIONS = {
     "updates": updates,
     "loading": loading,
     "decoding": decoding,
+    "int8": int8,
 }

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import torch
 from cases import Shape
-from torch import nn
+from torch import Tensor, nn
 
 from slimrnn.layers import RecurrentStack
 
@@ -89,9 +89,9 @@ def training_pass(layer: nn.Module, shape: Shape) -> Pass:
     return run
 
 
-def streaming_pass(layer: nn.Module, shape: Shape) -> Pass:
+def streaming_pass(layer: nn.Module, shape: Shape, x: Tensor | None = None) -> Pass:
     """STREAM_STEPS single steps, without gradients, each from the state that the last one left."""
-    x, zero = torch.randn(shape.B, shape.m), torch.zeros(shape.B, shape.n)
+    x, zero = torch.randn(shape.B, shape.m) if x is None else x, torch.zeros(shape.B, shape.n)
     start: Any = (zero, zero) if isinstance(layer, nn.LSTMCell) else zero
 
     @torch.no_grad()

@@ -5,6 +5,7 @@
 #include "threads.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -50,6 +51,7 @@ const Kernels *kernels() {
     const Kernels *k = chosen.load();
     return k ? k : all().front();
 }
+const Kernels *kernels_for(const slimrnn_scan &s) { return s.dtype == SLIMRNN_I8 ? kernels()->int8 : kernels(); }
 
 // Fresh memory costs a page fault for every 4 KiB that is first written; in large pages, a few for the whole tensor.
 void prefer_large_pages(void *memory, int64_t bytes) {
@@ -91,12 +93,14 @@ bool tokens_are_sound(const slimrnn_scan &s) {
     return true;
 }
 bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
-    if (!s || !s->cell || s->dtype < 0 || s->dtype > 1 || s->time < 1 || s->batch < 0 || s->width < 1 || !s->state ||
-        !s->out || (s->is_complex && s->width % 2))
+    if (!s || !s->cell || s->dtype < SLIMRNN_F32 || s->dtype > (forward ? SLIMRNN_I8 : SLIMRNN_F64) || s->time < 1 ||
+        s->batch < 0 || s->width < 1 || !s->state || !s->out || (s->is_complex && s->width % 2))
         return false;
     const slimrnn_cell &cell = *s->cell;
     if (!runs(cell, k, forward) || !terms_are_sound(*s, k, forward) || !s->own != !cell.own_rows) return false;
     if (s->tokens && !tokens_are_sound(*s)) return false;
+    if (s->dtype == SLIMRNN_I8 && (s->is_complex || s->gate_history || s->state_history || !s->u != !s->u_scale))
+        return false;
     if (!s->resets != !s->reset_state || (s->resets && !forward && !s->d_reset_state)) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
     return (s->gate_history || cell.kept == 0) && (s->state_history || cell.states == 1) && (!s->own || s->d_own) &&
@@ -159,7 +163,8 @@ int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     return status;
 }
 int run(const slimrnn_scan *s, bool forward) {
-    const Kernels *k = kernels();
+    if (!s) return SLIMRNN_BAD_ARGUMENT;
+    const Kernels *k = kernels_for(*s);
     if (!is_sound(s, k, forward)) return SLIMRNN_BAD_ARGUMENT;
     if (s->batch == 0) return SLIMRNN_OK;
     prefer_large_pages(*s, forward);
@@ -185,7 +190,8 @@ struct Steps {
     std::vector<slimrnn_instruction> code;
     const Kernels *kernels = nullptr;
     void *packed = nullptr;
-    std::atomic<slimrnn::ReadyStep *> idle{nullptr};  // of the last batch size; a thread takes it out while it steps
+    // Of the latest batch sizes; a thread takes one out while it steps.
+    std::array<std::atomic<slimrnn::ReadyStep *>, 8> idle{};
 
     explicit Steps(const slimrnn_scan &s)
         : scan(s), cell(*s.cell), places(cell.places, cell.places + cell.place_count),
@@ -198,20 +204,37 @@ struct Steps {
     Steps(const Steps &) = delete;
     ~Steps() {
         if (!kernels) return;
-        kernels->release_step(idle.load());
+        for (auto &place : idle) kernels->release_step(place.load());
         kernels->release(packed);
     }
     int step(int64_t batch, const slimrnn_places &places) {
         const auto release = [this](slimrnn::ReadyStep *step) { kernels->release_step(step); };
-        std::unique_ptr<slimrnn::ReadyStep, decltype(release)> ready(idle.exchange(nullptr), release);
-        if (!ready || ready->batch != batch) {
+        std::unique_ptr<slimrnn::ReadyStep, decltype(release)> ready(take(batch), release);
+        if (!ready) {
             slimrnn_scan s = scan;
             s.batch = batch, s.state = nullptr, s.last = nullptr;
             ready.reset(kernels->ready_step(&s, packed));
         }
         kernels->run_step(ready.get(), places);
-        if (batch <= most_kept) ready.reset(idle.exchange(ready.release()));
+        if (batch <= most_kept) put(ready.release());
         return SLIMRNN_OK;
+    }
+    slimrnn::ReadyStep *take(int64_t batch) {
+        for (auto &place : idle)
+            if (slimrnn::ReadyStep *found = place.exchange(nullptr)) {
+                if (found->batch == batch) return found;
+                put(found);
+            }
+        return nullptr;
+    }
+    // In the first place that is free, or instead of the oldest.
+    void put(slimrnn::ReadyStep *step) {
+        for (auto &place : idle) {
+            slimrnn::ReadyStep *none = nullptr;
+            if (place.compare_exchange_strong(none, step)) return;
+        }
+        for (auto &place : idle) step = place.exchange(step);
+        kernels->release_step(step);
     }
     static constexpr int64_t most_kept = 64;  // rows: for more, making it anew is no cost
 };
@@ -222,7 +245,7 @@ int open(slimrnn_scan s, void **handle) {
     s.resets = nullptr, s.reset_state = nullptr;
     s.gate_history = s.state_history = nullptr;
     s.x = s.state = s.out = s.last = &some;  // only looked at, not into
-    const Kernels *k = kernels();
+    const Kernels *k = kernels_for(s);
     if (!is_sound(&s, k, true)) return SLIMRNN_BAD_ARGUMENT;
     auto made = std::make_unique<Steps>(s);
     int status;

@@ -2,19 +2,14 @@
 // live in a namespace of the set, and no standard container is used, so that no linker can mix them.
 #include "kernels.h"
 
+#include "cells/find.h"
 #include "checksum.h"
+#include "ready_loop.h"
 #include "structures/registry.h"
-#include "time_loop.h"
-
-#include <new>
 
 namespace slimrnn {
 namespace SLIMRNN_ISA {
 namespace {
-
-constexpr std::align_val_t cache_line{64};
-void *aligned(int64_t bytes) { return operator new(size_t(bytes > 0 ? bytes : 64), cache_line, std::nothrow); }
-void give_back(void *memory) { operator delete(memory, cache_line); }
 
 const char *structure_name(int index) {
     return index >= 0 && index < structure_count ? structures<float>[index].name : nullptr;
@@ -40,6 +35,8 @@ struct Pack {
     void *memory, *input;
     Ready<float> single_program;
     Ready<double> twice_program;
+    InputProduct<float> single_input;
+    InputProduct<double> twice_input;
 };
 template <class T> Term<T> **terms_of(Pack *p);
 template <> Term<float> **terms_of(Pack *p) { return p->single; }
@@ -47,6 +44,10 @@ template <> Term<double> **terms_of(Pack *p) { return p->twice; }
 template <class T> Ready<T> &program_of(Pack *p);
 template <> Ready<float> &program_of(Pack *p) { return p->single_program; }
 template <> Ready<double> &program_of(Pack *p) { return p->twice_program; }
+template <class T> InputProduct<T> &input_of(Pack *p);
+template <> InputProduct<float> &input_of(Pack *p) { return p->single_input; }
+template <> InputProduct<double> &input_of(Pack *p) { return p->twice_input; }
+template <class T> Parts<T> parts_of(Pack *p) { return {terms_of<T>(p), program_of<T>(p), input_of<T>(p)}; }
 
 template <class T> int fill_pack(Pack *pack, const slimrnn_scan &s, bool backward) {
     Term<T> **own = terms_of<T>(pack);
@@ -79,7 +80,7 @@ void release(void *packed) {
 
 Pack *pack_terms(const slimrnn_scan *s, bool backward, int *status) {
     *status = SLIMRNN_NO_MEMORY;
-    Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr, {}, {}};
+    Pack *made = new (std::nothrow) Pack{s->dtype, s->term_count, {}, {}, nullptr, nullptr, {}, {}, {}, {}};
     if (!made) return nullptr;
     *status = s->dtype == SLIMRNN_F64 ? fill_pack<double>(made, *s, backward) : fill_pack<float>(made, *s, backward);
     if (*status == SLIMRNN_OK) return made;
@@ -99,10 +100,10 @@ void *pack(const slimrnn_scan *s, bool backward, int *status) {
 }
 
 template <class T> int fill_input(Pack *pack, const slimrnn_scan &s) {
-    Packed<T> p{s.input_size, s.cell->gates * s.width, nullptr};
-    p.data = static_cast<T *>(pack->input = aligned(p.size() * int64_t(sizeof(T))));
-    if (!p.data) return SLIMRNN_NO_MEMORY;
-    p.pack_turned(static_cast<const T *>(s.u));
+    InputProduct<T> &input = input_of<T>(pack) = InputProduct<T>(s);
+    pack->input = aligned(input.packed_size() * int64_t(sizeof(T)));
+    if (!pack->input) return SLIMRNN_NO_MEMORY;
+    input.pack(static_cast<T *>(pack->input), s);
     return SLIMRNN_OK;
 }
 int pack_input(void *packed, const slimrnn_scan *s) {
@@ -110,25 +111,6 @@ int pack_input(void *packed, const slimrnn_scan *s) {
     return pack->dtype == SLIMRNN_F64 ? fill_input<double>(pack, *s) : fill_input<float>(pack, *s);
 }
 
-// Memory that is freed at the end, however that comes.
-template <class T> struct Memory {
-    const int64_t count;
-    T *data;
-    explicit Memory(int64_t count) : count(count), data(static_cast<T *>(aligned(count * int64_t(sizeof(T))))) {}
-    ~Memory() { give_back(data); }
-    Memory(const Memory &) = delete;
-};
-
-template <class T>
-TimeLoop<T> loop_of(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, Arena<T> &memory, T *sums) {
-    T *input = static_cast<T *>(pack->input);
-    return TimeLoop<T>(s, terms_of<T>(pack), program_of<T>(pack), input, first, rows, memory, sums);
-}
-template <class T> int64_t size_of(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, T *sums) {
-    Arena<T> counted;
-    loop_of<T>(s, pack, first, rows, counted, sums);
-    return counted.taken();
-}
 template <class T> int64_t count_shared(const slimrnn_scan &s, Term<T> *const *terms) {
     int64_t count = 0;
     for (int k = 0; k < s.term_count; k++) count += terms[k]->shared_weights();
@@ -138,59 +120,16 @@ int64_t shared_weights(const slimrnn_scan *s, void *packed) {
     Pack *pack = static_cast<Pack *>(packed);
     return pack->dtype == SLIMRNN_F64 ? count_shared<double>(*s, pack->twice) : count_shared<float>(*s, pack->single);
 }
-template <class T> int run(const slimrnn_scan &s, Pack *pack, int64_t first, int64_t rows, Crew *crew, T *sums) {
-    const Memory<T> memory(size_of<T>(s, pack, first, rows, sums));
-    if (!memory.data) return SLIMRNN_NO_MEMORY;
-    Arena<T> arena(memory.data, memory.count);
-    arena.crew = crew;
-    TimeLoop<T> loop = loop_of<T>(s, pack, first, rows, arena, sums);
-    if (sums)
-        loop.backward();
-    else
-        loop.forward();
-    return SLIMRNN_OK;
-}
 int forward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, Crew *crew) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, crew, nullptr)
-                                      : run<float>(*s, pack, first, rows, crew, nullptr);
+    return pack->dtype == SLIMRNN_F64 ? run_forward(*s, parts_of<double>(pack), first, rows, crew)
+                                      : run_forward(*s, parts_of<float>(pack), first, rows, crew);
 }
 
-// A loop of one step, with its memory: for any number of steps, one at a time.
-template <class T> struct ReadyLoop : ReadyStep {
-    slimrnn_scan scan;
-    const int64_t row;  // numbers of x
-    Memory<T> memory, gathered;
-    Arena<T> arena;
-    TimeLoop<T> loop;
-
-    ReadyLoop(const slimrnn_scan &s, Pack *pack)
-        : ReadyStep{s.dtype, s.batch}, scan(s), row(s.u ? s.input_size : s.cell->gates * s.width),
-          memory(size_of<T>(s, pack, 0, s.batch, nullptr)), gathered(s.batch * row),
-          arena(checked(memory.data), memory.count), loop(loop_of<T>(scan, pack, 0, s.batch, arena, nullptr)) {
-        checked(gathered.data);
-    }
-    static T *checked(T *data) {
-        if (!data) throw std::bad_alloc();
-        return data;
-    }
-    void run(const slimrnn_places &places) {
-        scan.x = contiguous(places), scan.out = places.out;
-        loop.use(places.states, places.states + scan.cell->states);
-        loop.forward();
-    }
-    const void *contiguous(const slimrnn_places &places) {
-        if (places.x_column == 1 && (places.x_row == row || batch == 1)) return places.x;
-        const T *x = static_cast<const T *>(places.x);
-        for (int64_t r = 0; r < batch; r++)
-            for (int64_t k = 0; k < row; k++) gathered.data[r * row + k] = x[r * places.x_row + k * places.x_column];
-        return gathered.data;
-    }
-};
 ReadyStep *ready_step(const slimrnn_scan *s, void *packed) {
     Pack *pack = static_cast<Pack *>(packed);
-    if (pack->dtype == SLIMRNN_F64) return new ReadyLoop<double>(*s, pack);
-    return new ReadyLoop<float>(*s, pack);
+    if (pack->dtype == SLIMRNN_F64) return new ReadyLoop<double>(*s, parts_of<double>(pack));
+    return new ReadyLoop<float>(*s, parts_of<float>(pack));
 }
 void run_step(ReadyStep *ready, const slimrnn_places &places) {
     if (ready->dtype == SLIMRNN_F64)
@@ -206,8 +145,9 @@ void release_step(ReadyStep *ready) {
 }
 int backward(const slimrnn_scan *s, void *packed, int64_t first, int64_t rows, Crew *crew, void *sums) {
     Pack *pack = static_cast<Pack *>(packed);
-    return pack->dtype == SLIMRNN_F64 ? run<double>(*s, pack, first, rows, crew, static_cast<double *>(sums))
-                                      : run<float>(*s, pack, first, rows, crew, static_cast<float *>(sums));
+    return pack->dtype == SLIMRNN_F64
+               ? run_backward(*s, parts_of<double>(pack), first, rows, crew, static_cast<double *>(sums))
+               : run_backward(*s, parts_of<float>(pack), first, rows, crew, static_cast<float *>(sums));
 }
 template <class T> int64_t all_sums(const slimrnn_scan &s, Term<T> *const *terms) {
     int64_t size = 0;
@@ -280,8 +220,6 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 }  // namespace
 }  // namespace SLIMRNN_ISA
 
-#define SLIMRNN_JOIN2(a, b) a##b
-#define SLIMRNN_JOIN(a, b) SLIMRNN_JOIN2(a, b)
 #define SLIMRNN_TEXT2(a) #a
 #define SLIMRNN_TEXT(a) SLIMRNN_TEXT2(a)
 #if defined(__clang__)
@@ -291,12 +229,12 @@ int product(const slimrnn_scan *s, int way, int64_t rows, int first, int last, v
 #define SLIMRNN_COMPILER                                                                                               \
     "GCC " SLIMRNN_TEXT(__GNUC__) "." SLIMRNN_TEXT(__GNUC_MINOR__) "." SLIMRNN_TEXT(__GNUC_PATCHLEVEL__)
 #endif
-extern const Kernels SLIMRNN_JOIN(SLIMRNN_ISA, _kernels) = {
+extern const Kernels SLIMRNN_FLOAT_KERNELS = {
     SLIMRNN_TEXT(SLIMRNN_ISA),    SLIMRNN_ISA::structure_name, SLIMRNN_ISA::cell_code,  SLIMRNN_ISA::code_fits,
     SLIMRNN_ISA::terms_are_sound, SLIMRNN_ISA::pack,           SLIMRNN_ISA::pack_input, SLIMRNN_ISA::release,
     SLIMRNN_ISA::shared_weights,  SLIMRNN_ISA::forward,        SLIMRNN_ISA::sums_size,  SLIMRNN_ISA::backward,
     SLIMRNN_ISA::deliver,         SLIMRNN_ISA::ready_step,     SLIMRNN_ISA::run_step,   SLIMRNN_ISA::release_step,
-    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,        SLIMRNN_COMPILER,
+    SLIMRNN_ISA::checksum,        SLIMRNN_ISA::product,        SLIMRNN_COMPILER,        &SLIMRNN_INT8_KERNELS,
 };
 
 }  // namespace slimrnn

@@ -35,14 +35,23 @@ struct Kernels {
     // One term by itself, see slimrnn_product.
     int (*product)(const slimrnn_scan *scan, int way, int64_t rows, int first, int last, void *x, void *y);
     const char *compiler;
+    const Kernels *int8;  // of int8 layers, which have no backward, no product and no names of their own
 };
 
-extern const Kernels generic_kernels;
-#ifdef SLIMRNN_HAS_AVX2
-extern const Kernels avx2_kernels;
-#endif
-#ifdef SLIMRNN_HAS_AVX512
-extern const Kernels avx512_kernels;
+extern const Kernels generic_kernels, generic_int8_kernels;
+extern const Kernels avx2_kernels, avx2_int8_kernels;  // where the build has them
+extern const Kernels avx512_kernels, avx512_int8_kernels;
+
+// Those of the set that this file is compiled for.
+#if defined(__AVX512F__)
+#define SLIMRNN_FLOAT_KERNELS avx512_kernels
+#define SLIMRNN_INT8_KERNELS avx512_int8_kernels
+#elif defined(__AVX2__)
+#define SLIMRNN_FLOAT_KERNELS avx2_kernels
+#define SLIMRNN_INT8_KERNELS avx2_int8_kernels
+#else
+#define SLIMRNN_FLOAT_KERNELS generic_kernels
+#define SLIMRNN_INT8_KERNELS generic_int8_kernels
 #endif
 
 }  // namespace slimrnn

@@ -23,6 +23,10 @@ inline bool processor_has_avx2() { return processor_has(bit_AVX2, saves_256); }
 inline bool processor_has_avx512() {
     return processor_has(bit_AVX2 | bit_AVX512F | bit_AVX512DQ | bit_AVX512VL | bit_AVX512BW, saves_512);
 }
+inline bool processor_has_vnni() {  // where there is AVX-512
+    uint32_t a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_AVX512VNNI);
+}
 #else
 inline bool processor_has_avx2() { return false; }
 inline bool processor_has_avx512() { return false; }

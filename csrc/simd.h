@@ -7,16 +7,22 @@
 #include <immintrin.h>
 #endif
 
+// What int8 layers run is compiled apart, without contractions: it has names of its own.
+#if defined(SLIMRNN_INT8)
+#define SLIMRNN_SET(isa) isa##_int8
+#else
+#define SLIMRNN_SET(isa) isa
+#endif
 #if defined(__AVX512F__)
-#define SLIMRNN_ISA avx512
+#define SLIMRNN_ISA SLIMRNN_SET(avx512)
 #define SLIMRNN_BYTES 64
 #define SLIMRNN_TILE_ROWS 12
 #elif defined(__AVX2__)
-#define SLIMRNN_ISA avx2
+#define SLIMRNN_ISA SLIMRNN_SET(avx2)
 #define SLIMRNN_BYTES 32
 #define SLIMRNN_TILE_ROWS 6
 #else
-#define SLIMRNN_ISA generic
+#define SLIMRNN_ISA SLIMRNN_SET(generic)
 #define SLIMRNN_BYTES 16
 #if defined(__aarch64__)  // NEON has 32 registers: 24 sums, two vectors of weights and the inputs
 #define SLIMRNN_TILE_ROWS 12

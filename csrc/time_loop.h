@@ -1,7 +1,8 @@
 // The only time loop: forward and backward through time, either direction, ragged or not, for the rows of one thread.
 #pragma once
-#include "cells/find.h"
+#include "cells/stepper.h"
 #include "gradients.h"
+#include "input_product.h"
 #include "kernels.h"
 #include "pairs.h"
 #include "some_rows.h"
@@ -16,13 +17,14 @@ inline int64_t steps_ahead(const slimrnn_scan &s, int64_t rows) {
     return rows < 2 * SLIMRNN_TILE_ROWS && s.input_size >= 8 ? 48 / rows : 1;
 }
 
-template <class T> class TimeLoop {
+template <class T, class Input = InputProduct<T>> class TimeLoop {
     const slimrnn_scan &s;
     const slimrnn_cell &cell;
     const int64_t first, rows, width, row_gates, row_slots;
     const int64_t block;  // numbers of a state of these rows
     const int states;
-    const Packed<T> input;
+    const Input &input;
+    Arena<T> input_scratch;
     Stepper<T> stepper;
     Recurrence<T> maps[SLIMRNN_MOST_PHASES];
     SomeRows<T> some;  // where sequences have ended, the others
@@ -59,11 +61,11 @@ template <class T> class TimeLoop {
 
   public:
     // Takes all its memory here, for `forward` or, where there are sums to add to, for `backward`; `memory` has the crew.
-    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, const Ready<T> &program, T *input, int64_t first,
-             int64_t rows, Arena<T> &memory, T *sums)
+    TimeLoop(const slimrnn_scan &scan, Term<T> *const *terms, const Ready<T> &program, const Input &input,
+             int64_t first, int64_t rows, Arena<T> &memory, T *sums)
         : s(scan), cell(*scan.cell), first(first), rows(rows), width(scan.width), row_gates(cell.gates * width),
-          row_slots(cell.slots * width), block(rows * width), states(cell.states),
-          input{scan.input_size, row_gates, input}, stepper(scan, program, memory) {
+          row_slots(cell.slots * width), block(rows * width), states(cell.states), input(input),
+          stepper(scan, program, memory) {
         int64_t most = 0;
         for (int k = 0; k < s.term_count; k++)
             most = std::max(most, round_up(terms[k]->scratch_size(rows_at_once(rows)), lanes<T>));
@@ -158,6 +160,8 @@ template <class T> class TimeLoop {
         slots = memory.take(rows * row_slots);
         if (s.u) ahead = std::min(s.time, steps_ahead(s, rows));
         if (ahead > 1) products = memory.take(ahead * rows * row_gates);
+        const int64_t most = s.u ? round_up(input.scratch_size(ahead * rows), lanes<T>) : 0;
+        input_scratch = Arena<T>(memory.take(most), most);
         if (ahead > 1 && rows < s.batch) some_input = memory.take(ahead * rows * s.input_size);
         for (int i = 0; i < states; i++)
             for (T **part : {&now[0][i], &now[1][i]}) *part = memory.take(block);
@@ -337,15 +341,7 @@ template <class T> class TimeLoop {
             copy_rows(slots, x, rows);
     }
     void multiply_input(T *to, int64_t apart, const T *x, int64_t rows) const {
-        const T *bias = static_cast<const T *>(s.bias);
-        if (s.input_size < 8) {
-            multiply_by_rows(rows, x, s.input_size, input, to, apart, bias);
-            return;
-        }
-        for (int64_t r = 0; r < rows && !bias; r++) memset(to + r * apart, 0, sizeof(T) * row_gates);
-        in_pieces(crew, input.panels(), [&](int64_t from, int64_t until) {
-            multiply(rows, x, s.input_size, input, Panels{from, until}, to, apart, bias);
-        });
+        input.multiply(input_scratch, crew, rows, x, to, apart);
     }
     void copy_rows(T *slots, const T *x, int64_t rows) const {
         if (row_slots == row_gates)

@@ -2,8 +2,8 @@
 
     python release/check.py DIRECTORY [--only WORD ...] [--torch VERSION]
 
-Needs g++, Debian's packages qemu-user, libc6-arm64-cross and wine64, and about a gigabyte. Every check says what it
-saw; one that cannot be made has failed.
+Needs make, cmake, g++, Debian's packages qemu-user, libc6-arm64-cross, wine64, gcc-arm-none-eabi and qemu-system-arm,
+and about a gigabyte. Every check says what it saw; one that cannot be made has failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from pathlib import Path
 
 from contents import check_contents
 from drivers import check_drivers
+from exported import check_exports, check_lowest_versions
 from installs import check_fresh_install, check_sources
+from microcontrollers import check_microcontrollers
+from pools import check_pools
 from runs import CheckError, Setting
 from wheels import PROJECT, build
 
@@ -35,8 +38,12 @@ def check_reproducibility(setting: Setting) -> Iterator[str]:
 CHECKS: dict[str, Callable[[Setting], Iterator[str]]] = {
     "contents": check_contents,
     "install": check_fresh_install,
+    "exports": check_exports,
+    "lowest": check_lowest_versions,
     "drivers": check_drivers,
     "sources": check_sources,
+    "mcu": check_microcontrollers,
+    "stress": check_pools,
     "same-bytes": check_reproducibility,
 }
 

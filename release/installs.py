@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from platforms import LINUX
@@ -22,24 +22,25 @@ TESTS = [
 NEEDED = ["pytest", "hypothesis", "pyyaml"]
 
 
-def fresh_python(setting: Setting) -> Path:
-    """Of an environment with the wheel for this machine and torch."""
-    folder = setting.work / "fresh"
+def fresh_python(setting: Setting, name: str = "fresh", extra: str = "", pinned: Sequence[str] = ()) -> Path:
+    """Of an environment with the wheel for this machine, torch, and versions of other packages."""
+    folder = setting.work / name
     python = folder / "bin" / "python"
     if not python.exists():
         run([sys.executable, "-m", "venv", folder])
-        pip: list[str | Path] = [
-            python,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--only-binary",
-            ":all:",
-        ]
-        run([*pip, f"torch=={setting.torch}", setting.wheel(LINUX), *NEEDED], without_compiler(folder))
+        pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip += ["--only-binary", ":all:", f"torch=={setting.torch}", f"{setting.wheel(LINUX)}{extra}"]
+        run([*pip, *pinned, *NEEDED], without_compiler(folder))
     return python
+
+
+def sources_without_package(setting: Setting) -> Path:
+    """The source distribution without src, so that what is tested is what was installed."""
+    folder = setting.work / "tested"
+    if not folder.exists():
+        unpack(setting.sources(), folder)
+        shutil.rmtree(next(folder.iterdir()) / "src")
+    return next(folder.iterdir())
 
 
 def without_compiler(folder: Path) -> dict[str, str]:
@@ -60,11 +61,13 @@ def check_fresh_install(setting: Setting) -> Iterator[str]:
     if not facts["backend"].startswith("native") or str(python.parents[1]) not in facts["library"]:
         raise CheckError(f"expected the library of the wheel, got\n{told}")
     yield f"torch {facts['torch']}; {facts['instruction sets']}; {facts['library']}"
-    unpack(setting.sources(), setting.work / "tested")
-    (tree,) = (setting.work / "tested").iterdir()
-    shutil.rmtree(tree / "src")  # so that what is tested is what was installed
-    told = run([python, "-m", "pytest", "-p", "no:cacheprovider", *TESTS], env, tree)
-    yield f"without a compiler: {' '.join(TESTS)}: {told.strip().splitlines()[-1]}"
+    yield f"without a compiler: {tested(setting, python, TESTS, env)}"
+
+
+def tested(setting: Setting, python: Path, tests: Sequence[str], env: Mapping[str, str]) -> str:
+    """-> pytest's last line"""
+    told = run([python, "-m", "pytest", "-p", "no:cacheprovider", *tests], env, sources_without_package(setting))
+    return f"{' '.join(tests)}: {told.strip().splitlines()[-1]}"
 
 
 def check_sources(setting: Setting) -> Iterator[str]:

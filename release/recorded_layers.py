@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "ops")]
+sys.path[:0] = [str(TESTS), str(TESTS / "ops"), str(TESTS / "exporting" / "int8")]
 
+from int8_cases import EXACT_CELLS, EXACT_STRUCTURES
 from native_cases import BATCH, INPUT, LENGTHS, TIME, WIDE, differentiate, start
 
+import slimrnn
 from registry import CELLS, FEW_PAIRS, SIZE, STRUCTURES, numbers, randomise_
 from slimrnn import Structure
 
@@ -33,6 +35,19 @@ def run(recorder: Recorder, cell: str, size: int, structure: Structure, ragged: 
             stack.step(x[0], stack.initial_state(BATCH))
 
 
+def run_int8(recorder: Recorder, cell: str, structure: str, size: int) -> None:
+    """Whole, ragged and a single step: the same bits everywhere."""
+    options: dict[str, Any] = {"structure": STRUCTURES[structure], "dtype": torch.float32}
+    stack: Any = slimrnn.quantize(randomise_(CELLS[cell].build(INPUT, size, **options), 0.1))
+    recorder.case, recorder.precision = f"{cell}, {structure}, {size} units in int8", "int8"
+    x = torch.randn(TIME, BATCH, INPUT)
+    with torch.no_grad():
+        stack(x)
+        stack(x, lengths=LENGTHS)
+        stack.step(x[0], stack.initial_state(BATCH))
+    recorder.precision = ""
+
+
 def run_all(recorder: Recorder) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -41,3 +56,7 @@ def run_all(recorder: Recorder) -> None:
     for size, wide in WIDE.values():
         for cell in ("lstm", "gru-before"):
             run(recorder, cell, size, wide, ragged=False)
+    for cell in EXACT_CELLS:
+        run_int8(recorder, cell, "low-rank+diagonal", SIZE)
+    for structure in EXACT_STRUCTURES:
+        run_int8(recorder, "gru-before", structure, 36)

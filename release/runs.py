@@ -55,7 +55,7 @@ def run(command: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd
 
 
 def clean_environment(path: str | None = None) -> dict[str, str]:
-    """Without what would lead Python, pip or the package elsewhere; only with programs that are in `path`."""
-    foreign = ("SLIMRNN_", "PYTHON", "SKBUILD", "CMAKE", "CXX", "VIRTUAL_ENV")
+    """Without what would lead Python, pip, make or the package elsewhere; only with programs that are in `path`."""
+    foreign = ("SLIMRNN_", "PYTHON", "SKBUILD", "CMAKE", "CXX", "VIRTUAL_ENV", "MAKE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return kept if path is None else {**kept, "PATH": path}

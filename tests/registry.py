@@ -21,6 +21,7 @@ from slimrnn import (
     Circulant,
     ComplexDiagonal,
     CoRNN,
+    DeepTransitionRNN,
     Dense,
     Diagonal,
     FastGRNN,
@@ -148,6 +149,7 @@ ZOO: dict[str, CellCase] = {
     "antisymmetric": CellCase(AntisymmetricRNN, {"epsilon": 0.4, "gamma": 0.2}),
     "lipschitz": CellCase(LipschitzRNN, {"epsilon": 0.4, "gamma": 0.2}),
     "indrnn": CellCase(IndRNN),
+    "deep-transition": CellCase(DeepTransitionRNN, {"depth": 3}),
 }
 
 CELLS = TORCH_CELLS | ZOO

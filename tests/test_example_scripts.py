@@ -112,6 +112,7 @@ def test_recurrent_policies_agree_where_episodes_end_inside_a_batch(tmp_path: Pa
     ppo["main"](frames=64, units=8, out=tmp_path)
     assert len(re.findall(r"(?:sb3-contrib|slimrnn), seed 0: [\d,]+ frames per second", capsys.readouterr().out)) == 2
     assert (tmp_path / "recurrent_ppo.png").read_bytes().startswith(PNG)
+    assert (tmp_path / "recurrent_ppo.csv").read_text().count("\n") == 3  # of each policy one batch
     env = ppo["make_env"]()
     spaces = (env.observation_space, env.action_space, lambda progress: 1e-3)
     ours = ppo["SlimPolicy"](*spaces, lstm_hidden_size=8)

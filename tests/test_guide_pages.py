@@ -46,6 +46,15 @@ def test_episodes_end_inside_a_batch(capsys: pytest.CaptureFixture[str]) -> None
     check_examples("reinforcement.md", capsys)
 
 
+def test_learning_curves_are_those_of_the_page(tmp_path: Path) -> None:
+    check_figures("reinforcement.md", "reinforcement.py", tmp_path)
+
+
+@needs_library
+def test_streams_share_a_pool_and_move_to_another(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("serving.md", capsys)
+
+
 def test_structures_cost_and_reach_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     check_examples("choosing.md", capsys)
 

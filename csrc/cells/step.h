@@ -81,6 +81,13 @@ template <class T> struct Step {
 
 template <class T, class N> inline void add_to(T *sum, N n, Vec<T> v) { n.put(sum, n.get(sum) + v); }
 
+// What runs for inference alone has no way back.
+#if defined(SLIMRNN_INT8)
+#define SLIMRNN_BACK(function) nullptr
+#else
+#define SLIMRNN_BACK(function) function
+#endif
+
 // C++ for a cell's step, made from the same programs (generated.h) or written by hand (modrelu.h).
 template <class T> struct CellCode {
     const char *fingerprint;

@@ -19,7 +19,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 9
+#define SLIMRNN_ABI 10
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -29,7 +29,9 @@ enum slimrnn_status {
     SLIMRNN_INTERNAL = 4, /* a mistake in the core itself */
     SLIMRNN_CHANGED = 5,  /* no error: see slimrnn_step */
 };
-enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1 };
+/* SLIMRNN_I8: float32 but for the matrices, which are int8 with a float32 scale for each row; forward and steps only.
+ * csrc/int8/structures.h says which structures there are and what tensors they take. The same bits on every machine. */
+enum slimrnn_dtype { SLIMRNN_F32 = 0, SLIMRNN_F64 = 1, SLIMRNN_I8 = 2 };
 /* Of one call. */
 enum slimrnn_limit {
     SLIMRNN_MOST_TERMS = 16, /* in a phase */
@@ -180,6 +182,7 @@ typedef struct {
     const int64_t *tokens;   /* (time, batch) or null: then x is U x + b of every token, (vocabulary, gates, width), and
                                there is no u and one phase */
     const void *u;           /* (gates, width, input_size) or null; one phase only */
+    const void *u_scale;     /* (gates, width), where u is int8 */
     const void *bias;        /* (gates, width) or null; goes with u */
     const void *state;       /* (states, batch, width) */
     const void *own;         /* (phases, own_rows, width), or null where there are no rows */
@@ -252,6 +255,71 @@ typedef struct {
  * checksum by now, nothing is done and CHANGED returned: the packed weights are old. */
 SLIMRNN_API int32_t slimrnn_step(void *handle, const slimrnn_memory *unchanged, int64_t batch,
                                  const slimrnn_places *places);
+
+/* --- pools of streams ----------------------------------------------------------------------------------------------
+ *
+ * Many streams over one copy of a model: the states of all of them, threads that run whatever frames have come as one
+ * batch, and a queue. A frame's output does not depend on the other frames of its batch, bit for bit; the frames of one
+ * stream run in the order in which they came. All functions may be called from any thread, at any time before `free`.
+ * In the child of a fork they return FORKED and do nothing. */
+enum slimrnn_pool_status {
+    SLIMRNN_FULL = 32,        /* as many streams are open as may be, or as many tickets */
+    SLIMRNN_CLOSED = 33,      /* there is no such stream */
+    SLIMRNN_NOT_FINITE = 34,  /* a frame, or what came of it, is NaN or infinite: the stream is as it was before */
+    SLIMRNN_SHUT_DOWN = 35,   /* nothing new is taken */
+    SLIMRNN_WAITING = 36,     /* not done in that time */
+    SLIMRNN_NO_TICKET = 37,   /* its result has been taken, or it never was */
+    SLIMRNN_DAMAGED = 38,     /* the bytes are not what was written */
+    SLIMRNN_OTHER_MODEL = 39, /* the state of a stream of another model */
+    SLIMRNN_FORKED = 40,
+};
+enum { SLIMRNN_POOL_SIZES = 12 }; /* of batches: 1, 2-3, 4-7, ... rows */
+
+typedef struct {
+    int64_t capacity;    /* streams that may be open at once */
+    int64_t max_tickets; /* frames that may wait or be done but not taken, those of `step` aside */
+    int64_t max_batch;   /* frames that run at once */
+    int32_t threads;     /* that compute at once, those that called `step` among them */
+    int32_t takes_nan;   /* frames and states that are not finite are computed like others */
+    double max_delay;    /* seconds that a frame may wait for others, unless there are max_batch */
+} slimrnn_pool_options;
+
+typedef struct {
+    int64_t input_size, output_size, saved_bytes; /* of a frame, an output and a saved stream */
+    int32_t dtype;
+    int64_t capacity, open, waiting; /* streams; frames that have not been run */
+    int64_t frames, failed, batches, largest_batch, batch_sizes[SLIMRNN_POOL_SIZES];
+    double seconds;                      /* since the counts began */
+    double p50, p90, p99, p999, longest; /* seconds from a frame's arrival until it was done */
+} slimrnn_pool_stats;
+
+/* `model` is what StreamPool.write of the python package writes; it may be freed afterwards. */
+SLIMRNN_API int32_t slimrnn_pool_open(const void *model, int64_t bytes, const slimrnn_pool_options *options,
+                                      void **pool);
+/* Takes nothing new and returns when all frames are done; results can still be taken and streams saved. */
+SLIMRNN_API int32_t slimrnn_pool_shut_down(void *pool);
+SLIMRNN_API void slimrnn_pool_free(void *pool);
+SLIMRNN_API int32_t slimrnn_pool_stats_of(void *pool, int32_t start_again, slimrnn_pool_stats *stats);
+
+SLIMRNN_API int32_t slimrnn_stream_open(void *pool, int64_t *stream);
+/* Frames that wait fail with CLOSED. */
+SLIMRNN_API int32_t slimrnn_stream_close(void *pool, int64_t stream);
+/* The state after all frames that have come before, in `saved_bytes` bytes; a stream of the same model that goes on. */
+SLIMRNN_API int32_t slimrnn_stream_save(void *pool, int64_t stream, void *bytes);
+SLIMRNN_API int32_t slimrnn_stream_load(void *pool, const void *bytes, int64_t size, int64_t *stream);
+
+/* One frame of each stream, (count, input_size), to outputs (count, output_size); a stream may come more than once. Where
+ * a stream does not exist or a frame is not finite, nothing is run. `statuses` has room for one of each. */
+SLIMRNN_API int32_t slimrnn_pool_step(void *pool, int64_t count, const int64_t *streams, const void *frames,
+                                      void *outputs, int32_t *statuses);
+/* A ticket for the result of a frame, which is copied. With `collected` it comes to slimrnn_pool_collect. */
+SLIMRNN_API int32_t slimrnn_pool_submit(void *pool, int64_t stream, const void *frame, int32_t collected,
+                                        int64_t *ticket);
+/* Waits so many seconds; the status is the frame's. Below zero: the result is not wanted any more. */
+SLIMRNN_API int32_t slimrnn_pool_take(void *pool, int64_t ticket, double seconds, void *output);
+/* Up to `room` results, as soon as there is one; SHUT_DOWN when no more will come. */
+SLIMRNN_API int32_t slimrnn_pool_collect(void *pool, int64_t room, double seconds, int64_t *tickets, void *outputs,
+                                         int32_t *statuses, int64_t *count);
 
 #ifdef __cplusplus
 }

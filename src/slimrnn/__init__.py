@@ -15,7 +15,7 @@ pause_while_importing()
 
 from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
-from slimrnn.exporting import export, load, save
+from slimrnn.exporting import export, load, quantize, save
 from slimrnn.layers import (
     GRU,
     LEM,
@@ -27,6 +27,7 @@ from slimrnn.layers import (
     ContextSwitching,
     CoRNN,
     Deep,
+    DeepTransitionRNN,
     FastGRNN,
     Highway,
     IndRNN,
@@ -43,6 +44,7 @@ from slimrnn.layers import (
     layer_of,
     summary,
 )
+from slimrnn.serving import StreamPool
 from slimrnn.structures import (
     Antisymmetric,
     BlockDiagonal,
@@ -82,6 +84,7 @@ __all__ = [
     "ComplexDiagonal",
     "ContextSwitching",
     "Deep",
+    "DeepTransitionRNN",
     "Dense",
     "Diagonal",
     "FastGRNN",
@@ -106,6 +109,7 @@ __all__ = [
     "Shift",
     "Shuffle",
     "Sparse",
+    "StreamPool",
     "Structure",
     "Sum",
     "UnICORNN",
@@ -115,6 +119,7 @@ __all__ = [
     "hidden_size_for",
     "layer_of",
     "load",
+    "quantize",
     "save",
     "summary",
 ]

@@ -19,6 +19,30 @@ class SavedModelError(Exception):
     """A saved model that is damaged or foreign, or that needs what was not given."""
 
 
+class PoolError(RuntimeError):
+    """Something that a StreamPool cannot do."""
+
+
+class PoolFull(PoolError):
+    """As many streams are open, or as many frames wait, as the pool has room for."""
+
+
+class PoolShutDown(PoolError):
+    """A pool that takes nothing new."""
+
+
+class StreamClosed(PoolError):
+    """There is no such stream: it was closed, or is of another pool."""
+
+
+class NotFinite(PoolError, ValueError):
+    """A frame, or what came of it, is NaN or infinite."""
+
+
+class SavedStreamError(PoolError, ValueError):
+    """Bytes that are not the saved state of a stream, or of a stream of another model."""
+
+
 class TrainingError(Exception):
     """Something in a run that the user can fix."""
 

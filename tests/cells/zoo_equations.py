@@ -49,6 +49,12 @@ def unicornn(w: Array, u: Array, p: Any, x: Array, y: Array, z: Array) -> States
     return y + time * z, z
 
 
+def deep_transition(w: Array, u: Array, p: Any, x: Array, h: Array) -> States:
+    first = np.tanh(u[0] @ x + w[0] @ h + p.bias[0])
+    second = np.tanh(w[1] @ first + p.deeper_bias[0])
+    return (np.tanh(w[2] @ second + w[3] @ h + p.deeper_bias[1]),)
+
+
 def fastgrnn(w: Array, u: Array, p: Any, x: Array, h: Array) -> States:
     z = sigma(u[0] @ x + w[0] @ h + p.gate_bias)
     candidate = np.tanh(u[0] @ x + w[0] @ h + p.candidate_bias)
@@ -120,4 +126,5 @@ EQUATIONS: dict[str, Callable[..., States]] = {
     "antisymmetric": antisymmetric,
     "lipschitz": lipschitz,
     "indrnn": indrnn,
+    "deep-transition": deep_transition,
 }

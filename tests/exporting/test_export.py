@@ -12,12 +12,15 @@ import fake_exporter
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import prune
 from torch.nn.utils.rnn import pack_sequence
 
 import slimrnn
 from slimrnn import GRU, LSTM, RNN
 from slimrnn.errors import ExportError
 from slimrnn.exporting import EXPORTERS, Proof, freeze
+from slimrnn.exporting.proving import STEPS
+from slimrnn.sequence import Decoder, Symbols
 
 X = torch.randn(7, 3, 5)
 
@@ -56,6 +59,12 @@ def test_proof_runs_other_lengths_and_batches_whole_and_in_steps(tmp_path: Path)
     ]
 
 
+def test_proof_tells_steps_from_units(tmp_path: Path) -> None:
+    """A sequence of its own has as many steps as this layer has units."""
+    proof = exported(tmp_path, GRU(5, STEPS, num_layers=2), (X, torch.randn(2, 3, STEPS)))
+    assert proof.cases[-1].inputs == f"{STEPS} x (input 1x3x5, hx 2x3x{STEPS})"
+
+
 def test_proof_runs_what_is_given(tmp_path: Path) -> None:
     lengths = torch.tensor([2, 9])
     given = [{"input": torch.randn(9, 2, 5), "lengths": lengths}]
@@ -74,6 +83,22 @@ def test_random_lengths_lie_within_the_sequences(tmp_path: Path) -> None:
     )
     exported(tmp_path, model, {"input": X, "lengths": torch.tensor([7, 1, 3])})
     assert max(seen) <= 0
+
+
+class OfBatches(nn.Module):
+    """Takes a dict, whose lengths have a name of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = GRU(5, 8)
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"last": self.rnn(batch["x"], lengths=batch["n"])[1]}
+
+
+def test_lengths_of_any_name_lie_within_the_sequences(tmp_path: Path) -> None:
+    proof = exported(tmp_path, OfBatches(), {"batch": {"x": X, "n": torch.tensor([7, 1, 3])}})
+    assert len(proof.cases) == 5
 
 
 def test_steps_carry_their_state(tmp_path: Path) -> None:
@@ -95,7 +120,8 @@ def test_fixed_sizes_stay(tmp_path: Path) -> None:
             lambda y: y + 1e-3 * y.abs().max(),
             r"at most 1e-05 of the largest output, got 1.0e-03 for input",
         ),
-        (lambda y: torch.full_like(y, torch.nan), "got (nan|inf) for input"),
+        (lambda y: torch.full_like(y, torch.nan), "got inf for input"),
+        (lambda y: torch.full_like(y, torch.inf), "got inf for input"),
         (lambda y: y[:-1], r"expected an output of shape \(7, 3, 8\), got \(6, 3, 8\)"),
     ],
 )
@@ -106,6 +132,27 @@ def test_a_difference_is_an_error_and_leaves_nothing(
     with pytest.raises(ExportError, match=message):
         exported(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+class Masked(nn.Module):
+    """Logits that are minus infinity beyond the end of a sequence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = GRU(5, 8)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        masked: Tensor = self.rnn(x, lengths=lengths)[0]
+        return masked.masked_fill(torch.arange(len(x)).view(-1, 1, 1) >= lengths.view(-1, 1), -torch.inf)
+
+
+def test_numbers_beside_infinite_ones_are_compared(tmp_path: Path) -> None:
+    example = {"x": X, "lengths": torch.tensor([7, 2, 3])}
+    assert exported(tmp_path, Masked(), example).largest == 0
+    for wrong in (lambda y: y + 1e-3, lambda y: y.nan_to_num(), lambda y: y.nan_to_num(neginf=torch.inf)):
+        fake_exporter.error[:] = [wrong]
+        with pytest.raises(ExportError, match="at most 1e-05 of the largest output"):
+            exported(tmp_path, Masked(), example)
 
 
 def test_an_older_export_stays_where_a_new_one_fails(tmp_path: Path) -> None:
@@ -152,6 +199,14 @@ def test_double_precision_is_held_to_more(tmp_path: Path) -> None:
         (nn.Linear(5, 8), X, {}, ExportError, "a model whose forward calls a recurrent layer of slimrnn, got none"),
         (nn.Linear(5, 8), X, {"step": True}, ExportError, r"a model with step\(x_t, state\).*, got a Linear without"),
         ("a model", X, {}, TypeError, "expected a torch module, got str"),
+        (
+            Decoder(lambda width: GRU(width, 8), Symbols(5)),
+            X,
+            {},
+            ExportError,
+            r"whose forward names its arguments, got Decoder.forward\(\*args\): .* export its core in steps",
+        ),
+        (GRU(5, 8, device="meta"), X, {}, ExportError, "a model on the CPU, got .* on meta: load its weights first"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(
@@ -160,6 +215,15 @@ def test_what_cannot_be_exported_is_refused(
     with pytest.raises(error, match=message):
         exported(tmp_path, model, example, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pruned_weights_are_to_be_made_permanent(tmp_path: Path) -> None:
+    model = GRU(5, 8)
+    prune.l1_unstructured(model.layer(0).recurrent, "weight", amount=0.5)
+    with pytest.raises(ExportError, match=r"that copy.deepcopy copies.*torch.nn.utils.prune.remove"):
+        exported(tmp_path, model)
+    prune.remove(model.layer(0).recurrent, "weight")
+    exported(tmp_path, model)
 
 
 def test_the_way_out_follows_from_the_suffix(tmp_path: Path) -> None:
@@ -196,6 +260,35 @@ def test_every_field_of_a_proof_has_its_type(tmp_path: Path) -> None:
         path.write_text(json.dumps({**good, name: [1]}))
         with pytest.raises(ExportError, match="expected a proof"):
             Proof.read(path)
+
+
+def test_proofs_that_contradict_themselves_are_refused(tmp_path: Path) -> None:
+    exported(tmp_path)
+    path = tmp_path / "net.proof.json"
+    good = json.loads(path.read_text())
+    contradictions: list[dict[str, Any]] = [
+        {"largest": 0.5},
+        {"relative": float("nan")},
+        {"tolerance": -1.0},
+        {"cases": []},
+        {"sha256": "a"},
+    ]
+    for wrong in contradictions:
+        path.write_text(json.dumps({**good, **wrong}))
+        with pytest.raises(ExportError, match="expected a proof"):
+            Proof.read(path)
+
+
+def test_a_proof_knows_its_artefact(tmp_path: Path) -> None:
+    proof, artefact = exported(tmp_path), tmp_path / "net.fake"
+    proof.check(artefact)
+    data = bytearray(artefact.read_bytes())
+    data[len(data) // 2] ^= 1
+    artefact.write_bytes(data)
+    with pytest.raises(ExportError, match=r"expected net.fake as it was proven, got another file in .*: export again"):
+        proof.check(artefact)
+    with pytest.raises(ExportError, match="cannot read"):
+        proof.check(tmp_path / "none.fake")
 
 
 class Untraceable(slimrnn.Cell):

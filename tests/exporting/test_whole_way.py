@@ -18,6 +18,7 @@ from slimrnn import GRU, LSTM, RNN, Diagonal, Kronecker, LowRank
 from slimrnn.errors import ExportError
 from slimrnn.exporting import Proof, onnx_table
 from slimrnn.exporting.onnx_file import open_session
+from slimrnn.sequence import Encoder, Symbols
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
 
@@ -52,6 +53,32 @@ def test_a_model_with_a_ragged_stack_in_two_directions(tmp_path: Path) -> None:
     assert [one.name for one in (*graph.input, *graph.output)] == ["tokens", "lengths", "output"]
     assert "Scan" in operators(tmp_path / "net.onnx")
     assert str(Path(slimrnn.__file__).parent).encode() not in (tmp_path / "net.onnx").read_bytes()
+
+
+class WithStart(nn.Module):
+    """Asks for the initial state itself, and gives logits that are minus infinity beyond the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn: Any = randomise_(GRU(5, 6, num_layers=2, structure=LowRank(2)))
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        x, n = batch["x"], batch["n"]
+        output, last = self.rnn(x, 0.5 + self.rnn.initial_state(x.shape[1]), lengths=n)
+        return {
+            "y": output.masked_fill(torch.arange(x.shape[0]).view(-1, 1, 1) >= n.view(-1, 1), -torch.inf),
+            "last": last,
+        }
+
+
+def test_a_model_of_dicts_that_makes_its_own_state(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model, example = WithStart(), {"batch": {"x": torch.randn(7, 3, 5), "n": torch.tensor([7, 2, 5])}}
+    slimrnn.export(model, example, tmp_path / "net.onnx", quiet=True)
+    x, n = torch.randn(11, 2, 5), torch.tensor([4, 11])
+    with open_session(tmp_path / "net.onnx") as run, torch.no_grad():
+        for found, wanted in zip(run([x, n]), model({"x": x, "n": n}).values(), strict=True):
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
 
 
 def test_complex_states_go_in_and_out_as_pairs(tmp_path: Path) -> None:
@@ -127,10 +154,51 @@ def test_torch_programs_run_in_a_fresh_process(tmp_path: Path) -> None:
         torch.testing.assert_close(program(input=x, lengths=lengths), model.eval()(x, lengths=lengths))
 
 
+def test_encoders_take_any_length(tmp_path: Path) -> None:
+    encoder = Encoder(lambda width: GRU(width, 8, bidirectional=True), Symbols(5))
+    slimrnn.export(encoder, (torch.randint(5, (7, 3)), torch.tensor([7, 2, 5])), tmp_path / "net.pt2", quiet=True)
+    program: Any = torch.export.load(tmp_path / "net.pt2").module()
+    source, lengths = torch.randint(5, (4, 2)), torch.tensor([1, 4])
+    with torch.no_grad():
+        torch.testing.assert_close(program(source=source, lengths=lengths), encoder(source, lengths))
+
+
+def test_weights_too_large_for_a_file_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("slimrnn.exporting.onnx_file.MOST_BYTES", 100)
+    with pytest.raises(ExportError, match=r"weights of at most 100 bytes.*: export it as a torch program, net.pt2"):
+        slimrnn.export(GRU(5, 8), torch.randn(7, 3, 5), tmp_path / "net.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_loops_in_plain_torch_are_refused(tmp_path: Path) -> None:
     for model in (GRU(5, 8, backend="reference"), GRU(5, 8, skip=3)):
         with pytest.raises(ExportError, match="got one whose loop over time in plain torch would fix it"):
             slimrnn.export(model, torch.randn(7, 3, 5), tmp_path / "net.pt2")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Beside(nn.Module):
+    """A layer of torch.nn before ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.LSTM(5, 6), GRU(6, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.second(self.first(x)[0])[0]
+        return found
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Beside(), r"takes any length, got .*: make first a slimrnn.LSTM, as slimrnn.LSTM.from_torch does; or export"),
+        (GRU(5, 8, backend="torch"), "takes any length, got .*: set its backend to 'auto'; or export"),
+    ],
+)
+def test_what_fixes_the_length_is_named(model: nn.Module, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=message):
+        slimrnn.export(model, torch.randn(7, 3, 5), tmp_path / "net.pt2")
     assert list(tmp_path.iterdir()) == []
 
 

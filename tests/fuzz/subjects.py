@@ -10,16 +10,16 @@ import tarfile
 import tempfile
 import wave
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import artefacts
 import numpy as np
 import polars as pl
 import safetensors.torch
 import torch
 import yaml
+from subject import Subject
 from torch import nn
 
 from slimrnn import GRU, Leaky, LowRank, Sparse
@@ -46,18 +46,6 @@ from speech import sphere, tone
 from video_shards import frame_record, some_frames
 
 CONFIG = Config(AddingTask(6), ModelConfig("gru", 4))
-
-
-@dataclass(frozen=True)
-class Subject:
-    """`name` is the file's; `read` raises one of the library's errors, or nothing. `repair` takes the damage to the
-    content of a packed file, so that it is found behind checksums that are right."""
-
-    name: str
-    good: tuple[bytes, ...]
-    read: Callable[[Path], object]
-    repair: Callable[[bytes], bytes] | None = None
-    share: float = 1.0  # of the mutants that others have: of slow ones fewer
 
 
 def _log(separator: str, header: str = "user,item,timestamp\n") -> bytes:
@@ -212,7 +200,7 @@ def _read_ptb(path: Path) -> None:
 
 def subjects() -> list[Subject]:
     """All readers."""
-    return [*_logs(), *_runs(), *_saved_models(), *_data_sets()]
+    return [*_logs(), *_runs(), *_saved_models(), *artefacts.subjects(), *_data_sets()]
 
 
 def _logs() -> list[Subject]:

@@ -16,10 +16,11 @@ from types import FrameType
 
 import pytest
 from mutants import mutant
-from subjects import Subject, subjects
+from subject import Subject
+from subjects import subjects
 
 from slimrnn.data import DataError
-from slimrnn.errors import SavedModelError, UsageError
+from slimrnn.errors import ExportError, SavedModelError, UsageError
 from slimrnn.training import TrainingError
 
 MUTANTS = int(os.environ.get("SLIMRNN_FUZZ", "30"))
@@ -27,7 +28,7 @@ SEED = os.environ.get("SLIMRNN_FUZZ_SEED", "0")
 SECONDS = 60  # for one mutant, on a machine that does other things as well
 MEMORY = 2 * 2**30  # beyond what the process has
 LONGEST = 1200  # characters of a message, of which a path has many
-REFUSALS = (DataError, SavedModelError, TrainingError, UsageError)
+REFUSALS = (DataError, ExportError, SavedModelError, TrainingError, UsageError)
 
 
 class Hang(BaseException):

@@ -206,6 +206,17 @@ def test_two_directions_have_no_resets() -> None:
         rnn.step(torch.zeros(BATCH, INPUT), rnn.initial_state(BATCH), reset=torch.ones(BATCH))
 
 
+@pytest.mark.parametrize("state", [None, torch.zeros(1, BATCH, HIDDEN)])
+def test_a_reset_that_does_not_fit_is_refused_with_and_without_a_state(state: Tensor | None) -> None:
+    rnn, x = GRU(INPUT, HIDDEN), torch.zeros(BATCH, INPUT)
+    with pytest.raises(ValueError, match=r"expected reset of shape \(3,\).*got \(4,\)"):
+        rnn.step(x, state, reset=torch.ones(BATCH + 1).bool())
+    with pytest.raises(TypeError, match=r"expected reset of dtype torch.bool"):
+        rnn.step(x, state, reset=torch.ones(BATCH))
+    y, _ = rnn.step(x, state, reset=torch.ones(BATCH).bool())
+    assert torch.equal(y, rnn.step(x)[0])
+
+
 def test_torchs_operators_leave_resets_to_the_loop() -> None:
     ours, theirs = GRU(INPUT, HIDDEN), nn.GRU(INPUT, HIDDEN)
     forced = GRU.from_torch(theirs, backend="torch")

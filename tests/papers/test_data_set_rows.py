@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +12,8 @@ from pages import DOCS
 from real_data import needs_data
 from slimrnn import LSTM, BlockDiagonal, hidden_size_for, summary
 from slimrnn.layers.summary import Summary
-from slimrnn.papers import PaperRow, find_row, mnist_highway, pixel_mnist, ptb_chars, timit_frames, youtube8m
-from slimrnn.tasks import PixelMnistTask
+from slimrnn.papers import PaperRow, find_row, mnist_highway, pixel_mnist, ptb_chars, recommend, timit_frames, youtube8m
+from slimrnn.tasks import PixelMnistTask, RecommendTask
 from slimrnn.training.checks import check
 
 
@@ -121,21 +123,35 @@ def test_youtube8m_nets_have_the_sizes_of_their_notes_and_of_the_page() -> None:
 
 
 @needs_data
-@pytest.mark.parametrize("net", ["gru", "factorized", "context-switching"])
-def test_recommenders_have_the_sizes_of_their_notes(net: str) -> None:
-    row = find_row(f"recommendation-{net}")
+@pytest.mark.parametrize("row", recommend.ROWS, ids=lambda row: row.name)
+def test_recommenders_have_the_sizes_of_their_notes(row: PaperRow) -> None:
     check(row.config)
     found = summary(row.config.task.model(row.config.model))
     assert row.note.startswith(f"{found.total:,} parameters; ")
-    items = 2 * 3_416 * 64 + 3_416
+    count, gaps = (9_724, 32) if "temporal" in row.name else (3_416, 0)
+    items = 2 * count * 64 + count + gaps * 64
     hidden, recurrent = row.config.model.hidden, 3 * 128 * 128
     blocks = row.config.model.blocks or 1
     assert recurrent == 3 * hidden * hidden // blocks == found.layers[0].recurrent
-    switch = 3 * 32 * (64 + 32) + 4 * 32 + 4 * (32 + 1) if net == "context-switching" else 0
+    switch = 3 * 32 * (64 + 32) + 4 * 32 + 4 * (32 + 1) if row.config.model.context_switching != "none" else 0
     assert found.total == items + hidden * 64 + recurrent + 3 * hidden * 64 // blocks + 4 * hidden + switch
 
 
+@pytest.mark.parametrize("split", ["recommendation", "recommendation-temporal"])
 @pytest.mark.parametrize(("better", "worse"), [("factorized", "gru"), ("context-switching", "factorized")])
-def test_recommenders_have_to_beat_those_before_them(better: str, worse: str) -> None:
-    row = find_row(f"recommendation-{better}")
-    assert (row.compared_with, row.direction) == (f"recommendation-{worse}", "at least")
+def test_recommenders_have_to_beat_those_before_them_at_the_same_rate(split: str, better: str, worse: str) -> None:
+    row, other = find_row(f"{split}-{better}"), find_row(f"{split}-{worse}")
+    assert (row.compared_with, row.direction) == (other.name, "at least")
+    assert row.config.optim == other.config.optim
+    assert replace(row.config, model=other.config.model) == other.config
+
+
+@needs_data
+def test_the_papers_split_has_times_and_negatives_that_are_sampled() -> None:
+    tasks = {row.config.task for row in recommend.ROWS if "temporal" in row.name}
+    assert len(tasks) == 1
+    (task,) = tasks
+    assert isinstance(task, RecommendTask)
+    assert task.is_sampled
+    assert (task.split, task.time_gaps) == ("temporal", True)
+    assert task.log.times is not None

@@ -18,6 +18,7 @@ from slimrnn.tasks import GeneratedTask, config_from_dict, config_to_dict
 from slimrnn.training.checks import check
 
 ROWS = paper_rows()
+LOW_RANK = ("lrd-gru", "lrd-gru-authors", "lrd-gru-wn")
 SYNTHETIC = [row for row in ROWS.values() if isinstance(row.config.task, GeneratedTask)]
 
 
@@ -30,8 +31,8 @@ def count(name: str) -> Summary:
 def test_every_row_of_the_synthetic_tasks_is_there() -> None:
     expected = {f"copy-{length}-{net}" for length in (1000, 2000) for net in ("kru", "furnn", "rnn", "lstm", "uernn")}
     for task in ("500", "danihelka", "henaff"):
-        expected |= {f"copy-{task}-{net}" for net in ("lrd-gru", "lrd-gru-authors", "lrd-gru-wn", "gru", "uernn")}
-    expected |= {"copy-500-lr-gru"}
+        expected |= {f"copy-{task}-{net}" for net in (*LOW_RANK, "gru", "uernn")}
+    expected |= {"copy-500-lr-gru", "copy-danihelka-lrd-gru-wn-ours"}
     expected |= {
         f"word-copy-{repeats}-{cell}-{matrix}"
         for repeats in (4, 8, 16, 32)

@@ -71,6 +71,20 @@ def test_recurrent_matrices_have_a_rate_of_their_own() -> None:
     assert rates == {id(p): 0.5 * (0.1 if id(p) in recurrent else 1) for p in model.parameters()}
 
 
+def test_scales_of_weight_normalisation_may_have_a_rate_of_their_own() -> None:
+    net = ModelConfig("gru", 8, "low-rank+diagonal", rank=2, weight_norm=True)
+    model = SequenceModel(2, 1, net, every_step=False)
+    optimizer = build_optimizer(model, OptimConfig("sgd", 0.5, recurrent_rate=0.1, scale_rate=10))
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    found = {name: rates[id(p)] for name, p in model.named_parameters()}
+    fast = {name for name, rate in found.items() if rate == 5.0}
+    assert {name.split(".")[-1] for name in fast} == {"weight_scale"}  # of the input matrices
+    (left,) = (name for name in found if name.endswith("left_scale"))
+    assert found[left] == pytest.approx(0.5)  # of a recurrent one: ten times a tenth
+    assert found[left.removesuffix("_scale")] == pytest.approx(0.05)
+    assert len(build_optimizer(model, OptimConfig("sgd", 0.5)).param_groups) == 2
+
+
 @pytest.mark.parametrize("name", ["rmsprop", "adam", "adamw", "adagrad", "sgd"])
 def test_every_optimizer_moves_what_is_not_frozen(name: str) -> None:
     model = SequenceModel(2, 1, ModelConfig("gru", 8), every_step=False)

@@ -76,6 +76,18 @@ def test_curve_has_a_row_for_every_evaluation(tmp_path: Path) -> None:
     assert run.result.final["valid"]["loss"] == pytest.approx(run.curve["valid/loss"][-1])
 
 
+@pytest.mark.parametrize("cell", ["gru", "rnn"])
+def test_curve_tells_the_row_norms_of_weight_normalisation(tmp_path: Path, cell: str) -> None:
+    """Updates make v longer: gradients are at right angles to it."""
+    net = ModelConfig(cell, 8, "low-rank+diagonal", rank=2, nonlinearity="modrelu" if cell == "rnn" else "tanh")
+    config = tiny(tmp_path / "run", model=replace(net, weight_norm=True), updates=40, eval_every=10)
+    norms = Run(train(config, quiet=True).directory).curve["net/row_norm"]
+    assert len(norms) == 5
+    assert norms == sorted(norms)
+    plain = replace(config, model=net, out=tmp_path / "plain")
+    assert "net/row_norm" not in Run(train(plain, quiet=True).directory).curve
+
+
 def test_best_net_is_the_one_with_the_best_validation_score(tmp_path: Path) -> None:
     config = tiny(tmp_path / "run", optim=OptimConfig(lr=0.3), seed=1)  # too fast to end with the best
     result = train(config, quiet=True)

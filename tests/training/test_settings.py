@@ -100,6 +100,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"optim": OptimConfig(lr=-1)}, "expected lr to be positive, got -1"),
     ({"optim": OptimConfig(momentum=0.9)}, "expected momentum only with rmsprop or sgd, got momentum 0.9 with adam"),
     ({"optim": OptimConfig(schedule_every=5)}, "expected schedule_every only with step"),
+    ({"optim": OptimConfig(scale_rate=10.0)}, "expected scale_rate only with weight_norm, got 10.0 without"),
     ({"optim": OptimConfig(clip_norm=float("nan"))}, "expected clip_norm to be finite"),
     ({"optim": OptimConfig("sgd", momentum=1.0)}, "expected momentum below 1, got 1.0"),
     ({"optim": OptimConfig(schedule="step", schedule_factor=2.0)}, "expected schedule_factor below 1, got 2.0"),

@@ -4,6 +4,7 @@ from slimrnn.cells.antisymmetric_rnn import AntisymmetricRNNCell
 from slimrnn.cells.base import Cell
 from slimrnn.cells.biases import Chrono, UniformGate
 from slimrnn.cells.cornn import CoRNNCell
+from slimrnn.cells.deep_transition_rnn import DeepTransitionRNNCell
 from slimrnn.cells.elman import ElmanCell
 from slimrnn.cells.fastgrnn import FastGRNNCell
 from slimrnn.cells.gru import GRUCell
@@ -24,6 +25,7 @@ __all__ = [
     "Cell",
     "Chrono",
     "CoRNNCell",
+    "DeepTransitionRNNCell",
     "ElmanCell",
     "FastGRNNCell",
     "GRUCell",

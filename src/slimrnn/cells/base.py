@@ -43,7 +43,7 @@ class Cell(Watched):
 
     gates: ClassVar[tuple[str, ...]]
     states: ClassVar[int] = 1
-    matrices: ClassVar[int]
+    matrices: int  # of the class, or of an instance whose options say how many
     bias: Tensor | None
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -16,13 +16,20 @@ from tyro.conf import Positional
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.settings import TaskClass
 from slimrnn.errors import ExportError
-from slimrnn.exporting import export
+from slimrnn.exporting import export, quantize
+from slimrnn.layers import RecurrentStack, SequenceNet
 from slimrnn.sequence import EncoderDecoder
 from slimrnn.tasks import load_run
 from slimrnn.training.config import Config
+from slimrnn.training.evaluation import EvaluationBatches, final_sizes, measure
+from slimrnn.training.models.frame_model import FrameModel, dequantised
+from slimrnn.training.models.sequence_model import SequenceModel
+from slimrnn.training.models.symbol_model import SymbolModel
 from slimrnn.training.task import Batch
 
 MOST_STEPS = 100  # of the real sequences
+MOST_SINGLE_STEPS = 500  # where single steps are all that there is
+MOST_SEQUENCES = 3  # of these
 
 
 @dataclass(frozen=True)
@@ -31,10 +38,14 @@ class Options:
 
     run: Positional[Path] = MISSING
     """directory of a run, or one of its files best.safetensors and final.safetensors"""
-    to: Literal["onnx", "torch", "aoti"] = "onnx"
-    """onnx: ONNX; torch: torch.export; aoti: AOTInductor, which needs a C++ compiler"""
+    to: Literal["onnx", "torch", "aoti", "int8", "c"] = "onnx"
+    """onnx: ONNX; torch: torch.export; aoti: AOTInductor, which needs a C++ compiler; int8: a saved
+    model in int8, a directory that slimrnn.load reads; c: C99 of single steps, which needs a C compiler for the
+    proof"""
     step: bool = False
     """one step with the state going in and out, for streaming, instead of whole sequences"""
+    int8: bool = False
+    """with --to c: matrices in int8, as slimrnn.quantize makes them"""
     out: Path = Path("out/net")
     """path of the file; a missing suffix is added, and the proof is written beside it"""
     task: TaskClass = None
@@ -50,12 +61,42 @@ def run(arguments: Sequence[str]) -> None:
             "expected a net of recurrent layers and a read-out, got an encoder-decoder: export its parts with "
             "slimrnn.export"
         )
+    if options.int8 and options.to != "c":
+        raise ExportError(f"expected --int8 with --to c only, got --to {options.to}")
     batch = _batch(config, model)
-    example = _step(batch) if options.step else _whole(batch, model)
+    if options.to == "c":
+        example: Any = _sequences(batch, model)
+        model = quantize(model) if options.int8 else model
+    else:
+        example = _step(batch) if options.step else _whole(batch, model)
+    extra: dict[str, Any] = {}
+    if options.to == "int8":
+        extra["scores"] = _scores(model, config)
+        model = _savable(model)
     try:
-        export(model, example, options.out, to=options.to, step=options.step)
+        export(model, example, options.out, to=options.to, step=options.step, **extra)
     except ValueError as error:
         raise ExportError(str(error)) from error
+
+
+def _savable(model: nn.Module) -> nn.Module:
+    """The same net of layers alone, which slimrnn.load can make."""
+    if type(model) not in (SequenceModel, SymbolModel) or not isinstance(model.rnn, RecurrentStack):
+        raise ExportError(
+            f"expected a net of recurrent layers and a read-out, got a {type(model).__name__}: "
+            "slimrnn.quantize(load_run(...)[0]) makes it int8 in Python"
+        )
+    parts: Any = model
+    return SequenceNet(parts.rnn, parts.readout, parts.output)
+
+
+def _scores(model: nn.Module, config: Config) -> dict[str, float]:
+    """Of the task on validation data, in float32 and in int8."""
+    batches = EvaluationBatches(config, "valid", final_sizes(config)["valid"])
+    found: dict[str, float] = {}
+    for kind, net in (("float32", model), ("int8", quantize(model))):
+        found |= {f"{name} in {kind}": value for name, value in measure(net, config.task, batches).items()}
+    return found
 
 
 def _batch(config: Config, model: nn.Module) -> Batch:
@@ -81,3 +122,10 @@ def _whole(batch: Batch, model: Any) -> dict[str, Any]:
 
 def _step(batch: Batch) -> Tensor:
     return batch.inputs[0]
+
+
+def _sequences(batch: Batch, model: nn.Module) -> Tensor:
+    """Some, without what lies beyond the end of the shortest."""
+    shortest = len(batch.inputs) if batch.lengths is None else int(batch.lengths[:MOST_SEQUENCES].min())
+    chosen = batch.inputs[: min(shortest, MOST_SINGLE_STEPS), :MOST_SEQUENCES]
+    return dequantised(chosen) if isinstance(model, FrameModel) and chosen.dtype == torch.uint8 else chosen

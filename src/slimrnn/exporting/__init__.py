@@ -6,11 +6,13 @@ from typing import Any
 
 from slimrnn.exporting.export import export
 from slimrnn.exporting.frozen import freeze
+from slimrnn.exporting.int8.quantize import quantize
+from slimrnn.exporting.int8.report import Int8Report
 from slimrnn.exporting.proof import Case, Proof
 from slimrnn.exporting.registry import EXPORTERS, find_exporter
 from slimrnn.exporting.saving import load, save
 
-__all__ = ["EXPORTERS", "Case", "Proof", "export", "freeze", "load", "onnx_table", "save"]
+__all__ = ["EXPORTERS", "Case", "Int8Report", "Proof", "export", "freeze", "load", "onnx_table", "quantize", "save"]
 
 
 def onnx_table() -> dict[Any, Any]:

@@ -13,6 +13,9 @@ from slimrnn._texts import shown
 from slimrnn.cells import Cell
 from slimrnn.errors import SavedModelError
 from slimrnn.exporting.descriptions import CONTAINERS, Described, within
+from slimrnn.exporting.int8.conversion import to_int8_
+from slimrnn.exporting.int8.embedding import Int8Embedding
+from slimrnn.exporting.int8.linear import Int8Linear
 from slimrnn.exporting.names import Names, makes_spec
 from slimrnn.layers import ReadOut, RecurrentStack
 from slimrnn.ops.library import native_library
@@ -78,12 +81,16 @@ class Builder:
         place = {} if dtype is None else {"dtype": _dtype(dtype), "device": self.device}
         if made is ReadOut:
             return _read_out(arguments, place)
-        embedding = arguments.pop("embedding", None)
+        if issubclass(made, Int8Linear | Int8Embedding):
+            return made(**arguments, device=self.device)
+        embedding, in_int8 = arguments.pop("embedding", None), arguments.pop("int8", ())
         if arguments.get("backend") == "native" and native_library() is None:
             arguments["backend"] = "auto"  # saved where there was one
         found = made(**arguments, **place)
         if embedding is not None and isinstance(found, RecurrentStack):
             found.embedding = embedding
+        if in_int8:
+            _round(found, in_int8)
         return found
 
     def _container(self, made: type[nn.Module], described: Described, at: str) -> nn.Module:
@@ -136,6 +143,15 @@ def _dtype(name: object) -> torch.dtype:
     if not isinstance(name, str) or name not in DTYPES:
         raise SavedModelError(f"expected a dtype such as 'float32', got {shown(name)}")
     return DTYPES[name]
+
+
+def _round(stack: nn.Module, numbers: Any) -> None:
+    """Some of a stack's layers in int8, as a file says."""
+    cores = stack.cores if isinstance(stack, RecurrentStack) else []
+    if not isinstance(numbers, tuple) or not all(type(k) is int and 0 <= k < len(cores) for k in numbers):
+        raise SavedModelError(f"expected int8 to be numbers of the {len(cores)} layers, got {shown(numbers)}")
+    for k in sorted(set(numbers)):
+        to_int8_(cores[k], f"layer {k}")
 
 
 def _read_out(arguments: dict[str, Any], place: dict[str, Any]) -> ReadOut:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from slimrnn.exporting.int8.layer import Int8Layer
 from slimrnn.exporting.names import FREE, arguments_of, is_spec, name_of
 from slimrnn.layers import GRU, LSTM, RNN, ReadOut, Recurrent, RecurrentStack
 from slimrnn.layers.options import DEFAULTS, OPTIONS
@@ -61,6 +62,9 @@ class Describer:
     def _arguments(self, module: nn.Module) -> dict[str, Any]:
         if isinstance(module, RecurrentStack):
             found = _of_stack(module)
+            in_int8 = tuple(k for k, core in enumerate(module.cores) if isinstance(core, Int8Layer))
+            if in_int8:
+                found["int8"] = in_int8
             if module.embedding is not None and not self._is_own(module.embedding, module):
                 found["embedding"] = module.embedding
             return found

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.utils import _pytree as pytree
 
 from slimrnn.errors import ExportError
+from slimrnn.exporting.stages import Unrolled
 from slimrnn.exporting.stepping import Stepping
 from slimrnn.layers import OutputRecurrent, RecurrentStack
 
@@ -79,13 +80,31 @@ class Example:
             shape = [getattr(sizes, free[k]) if k in free else size for k, size in enumerate(leaf.shape)]
             if "length" in name and sizes.length is not None and not leaf.is_floating_point():
                 return torch.randint(1, sizes.length + 1, shape, generator=generator).to(leaf.dtype)
-            return _like(leaf, shape, generator)
+            found = _like(leaf, shape, generator)
+            if sizes.length is not None and self._may_be_lengths(leaf):
+                found = found.clamp_max(sizes.length)
+            return found
 
         values = {
             name: pytree.tree_map(lambda leaf, name=name: other(name, leaf), value)
             for name, value in self.values.items()
         }
         return Example(values, sizes)
+
+    def _may_be_lengths(self, leaf: Tensor) -> bool:
+        """Whatever its name is: integers, one for each sequence, none of which is longer than these are."""
+        whole = not (leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool)
+        if not whole or leaf.dim() != 1 or set(self.axes(leaf).values()) != {"batch"} or self.sizes.length is None:
+            return False
+        return bool(leaf.min() >= 1) and bool(leaf.max() <= self.sizes.length)
+
+
+@dataclass(frozen=True)
+class SequenceExample(Example):
+    """Sequences (T, B, ...) for `Unrolled`, whose free axes are known, whatever their sizes are."""
+
+    def axes(self, tensor: Tensor) -> dict[int, str]:
+        return dict(enumerate(FREE))
 
 
 def _like(leaf: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:
@@ -100,6 +119,9 @@ def _like(leaf: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:
 
 def as_example(model: nn.Module, example: Any, fixed: bool, like: Example | None = None) -> Example:
     """Arguments as the user wrote them: a tensor, a tuple, or a dict by name."""
+    if isinstance(model, Unrolled):
+        x = model.canonical(example)
+        return SequenceExample({"x": x}, Sizes(x.shape[0], x.shape[1]))
     values = _by_name(model, example)
     if isinstance(model, Stepping) and "state" not in values:
         x = values["x_t"]
@@ -121,6 +143,12 @@ def as_example(model: nn.Module, example: Any, fixed: bool, like: Example | None
 
 def _by_name(model: nn.Module, example: Any) -> dict[str, Any]:
     parameters = list(inspect.signature(model.forward).parameters.values())
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        kind = type(model).__name__
+        raise ExportError(
+            f"expected a model whose forward names its arguments, got {kind}.forward(*args): put it into a module "
+            "whose forward calls what you need; of a decoder, export its core in steps (step=True)"
+        )
     if isinstance(example, Mapping):
         known = [p.name for p in parameters]
         for name in example:

@@ -13,15 +13,18 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._disk import disk_errors
+from slimrnn._texts import shown
 from slimrnn.errors import ExportError
 from slimrnn.exporting.examples import Example, as_example
 from slimrnn.exporting.exporter import Exporter, Request
+from slimrnn.exporting.int8.layer import Int8Layer
 from slimrnn.exporting.proof import Proof
 from slimrnn.exporting.proving import prove
 from slimrnn.exporting.registry import EXPORTERS, find_exporter
+from slimrnn.exporting.stages import Unrolled
 from slimrnn.exporting.stepping import Stepping
 
-SUFFIXES = {".onnx": "onnx", ".pt2": "torch"}
+SUFFIXES = {".onnx": "onnx", ".pt2": "torch", ".c": "c"}
 
 
 def export(
@@ -41,8 +44,10 @@ def export(
 
     example -- arguments of `model.forward`: a tensor, a tuple, or a dict by name; batch size and length may be others
     later, so here they must be two different sizes that no other axis has;
-    to -- "onnx", "torch" or "aoti"; without it, by the suffix of the path (.onnx, .pt2);
-    step -- a graph of one step, `model.step(x_t, state)`, for streaming: example is x_t or (x_t, state);
+    to -- "onnx", "torch", "aoti", "rtneural", "int8" (a directory for slimrnn.load) or "c"; without it, by the suffix
+    of the path (.onnx, .pt2, .c);
+    step -- a graph of one step, `model.step(x_t, state)`, for streaming: example is x_t or (x_t, state); "c" has no
+    other: there example is one sequence, or several as the model takes them;
     fixed -- all sizes stay as they are in the example;
     given -- further examples, such as real sequences, that the proof is to run;
     tolerance -- of the largest difference relative to the largest output (default: 1e-5; of float64: 1e-10);
@@ -52,14 +57,19 @@ def export(
     NAME.proof.json. A difference beyond the tolerance is an ExportError, and nothing is written."""
     exporter, to = _chosen(to, Path(path))
     path = _with_suffix(Path(path), exporter.suffix)
-    _check_model(model)
-    ours = copy.deepcopy(model).eval()  # the caller's own stays as it is
-    if step:
+    _check_model(model, exporter, to)
+    ours = _copied(model).eval()  # the caller's own stays as it is
+    if exporter.steps_only:
+        ours, step = Unrolled(ours), False
+    elif step:
         ours = Stepping(ours)
     first = as_example(ours, example, fixed)
     others = [as_example(ours, one, fixed, like=first) for one in given]
-    request = Request(copy.deepcopy(ours), first, step, _options(exporter, options))
-    proof = _written(ours, [first, *others], to, exporter, request, path, tolerance)
+    chosen, measured = _options(exporter, options), dict[str, float]()
+    if exporter.prepare is not None:
+        ours, measured = exporter.prepare(ours, [first, *others], chosen)
+    request = Request(copy.deepcopy(ours), first, step, chosen)
+    proof = _written(ours, [first, *others], to, exporter, request, path, tolerance, measured)
     if not quiet:
         print(proof)
     return proof
@@ -73,6 +83,7 @@ def _written(
     request: Request,
     path: Path,
     tolerance: float | None,
+    measured: dict[str, float],
 ) -> Proof:
     """In a folder of its own beside the path, from where it is moved once it is proven."""
     with disk_errors(ExportError, "write", path):
@@ -82,20 +93,30 @@ def _written(
         draft = room / path.name
         with torch.no_grad():
             exporter.write(request, draft)
-            proof = prove(ours, examples, to, exporter, draft, request.step, tolerance)
+            proof = prove(ours, examples, to, exporter, draft, request.step, tolerance, measured)
         with disk_errors(ExportError, "write", path):
-            draft.replace(path)
+            for made, kept in zip(exporter.files(draft), exporter.files(path), strict=True):
+                _put(made, kept, room)
         proof.write(path.with_suffix(".proof.json"))
     finally:
         shutil.rmtree(room, ignore_errors=True)
     return proof
 
 
+def _put(draft: Path, path: Path, room: Path) -> None:
+    """In place of what was there; of directories, only a saved model is replaced."""
+    if draft.is_dir() and path.exists():
+        if not (path / "config.json").is_file():
+            raise ExportError(f"expected a path where nothing is yet, or a saved model, got {path}")
+        path.replace(room / "before")
+    draft.replace(path)
+
+
 def _chosen(to: str | None, path: Path) -> tuple[Exporter, str]:
     if to is None:
         if path.suffix not in SUFFIXES:
             raise ValueError(
-                f"expected to= one of {', '.join(EXPORTERS)}, or a path ending in .onnx or .pt2, got {path}"
+                f"expected to= one of {', '.join(EXPORTERS)}, or a path ending in .onnx, .pt2 or .c, got {path}"
             )
         to = SUFFIXES[path.suffix]
     return find_exporter(to), to
@@ -113,12 +134,28 @@ def _options(exporter: Exporter, options: dict[str, Any]) -> Any:
     return exporter.options(**options)
 
 
-def _check_model(model: nn.Module) -> None:
+def _copied(model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model)
+    except RuntimeError as error:  # pruned weights are no leaves of autograd
+        raise ExportError(
+            f"expected a model that copy.deepcopy copies, got one that it does not ({shown(str(error), 80)}): make "
+            "pruned weights permanent with torch.nn.utils.prune.remove; weight_norm is that of parametrizations"
+        ) from error
+
+
+def _check_model(model: nn.Module, exporter: Exporter, to: str) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected a torch module, got {type(model).__name__}")
+    if not exporter.takes_int8 and any(isinstance(module, Int8Layer) for module in model.modules()):
+        raise ExportError(
+            f'expected a float model for to="{to}", got one with int8 layers: export the float model, save this one '
+            'with slimrnn.save, or export it with to="c"'
+        )
     tensors: list[tuple[str, Tensor]] = [*model.named_parameters(), *model.named_buffers()]
     for name, tensor in tensors:
         if tensor.device.type != "cpu":
-            raise ExportError(f"expected a model on the CPU, got {name} on {tensor.device}: export model.cpu()")
+            way = "load its weights first" if tensor.is_meta else "export model.cpu()"
+            raise ExportError(f"expected a model on the CPU, got {name} on {tensor.device}: {way}")
         if tensor.dtype in (torch.float16, torch.bfloat16):
             raise ExportError(f"expected float32 or float64, got {name} of {tensor.dtype}: export model.float()")

@@ -47,10 +47,20 @@ class NoOptions:
 class Exporter:
     """One file of this room has one of these, named EXPORTER, and a line in registry.py."""
 
-    suffix: str  # of the file that it writes
+    suffix: str  # of the file that it writes; "" for a directory
     runtime: Callable[[], str]  # name and version of what runs it
     write: Callable[[Request, Path], None]  # raises ExportError for what it cannot do
     open: Callable[[Path], AbstractContextManager[Run]]  # in its own runtime
     needs: tuple[str, ...] = ()  # packages, of the extra "export"
     options: type[Any] = NoOptions  # a dataclass: further arguments of slimrnn.export
     tolerance: float = 1e-5  # largest difference, relative to the largest output of that kind
+    # Where the artefact is to equal another model: that, and what was measured on the examples to get there.
+    prepare: Callable[[nn.Module, Sequence[Example], Any], tuple[nn.Module, dict[str, float]]] | None = None
+    others: tuple[str, ...] = ()  # suffixes of further files that it writes beside that one
+    sizes: Callable[[Path], dict[str, float]] = lambda path: {}  # bytes that are of interest, by name
+    takes_int8: bool = False  # models of slimrnn.quantize
+    steps_only: bool = False  # it runs single steps from the initial state on, and is compared with `Unrolled`
+
+    def files(self, path: Path) -> list[Path]:
+        """All that it writes."""
+        return [path, *(path.with_suffix(suffix) for suffix in self.others)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import struct
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from slimrnn.errors import ExportError
 from slimrnn.exporting.exporter import Run, timed
 
 LENGTH = struct.Struct("<q")
+SIGNATURE = "signature.json"  # in the directory of an int8 model: how it is called
 
 
 class _Asking:
@@ -47,13 +49,19 @@ class _Asking:
 def in_fresh_process(kind: str, path: Path) -> Iterator[Run]:
     """A program that runs there."""
     command = [sys.executable, "-m", __name__, kind, str(path), str(torch.get_num_threads())]
+    with talking_to(command) as (to, back):
+        yield _Asking(to, back)
+
+
+@contextlib.contextmanager
+def talking_to(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The pipes into a process and back from it, which ends when the first one is closed."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         to, back = process.stdin, process.stdout
-
         try:
-            yield _Asking(to, back)
+            yield to, back
         finally:
             with contextlib.suppress(BrokenPipeError):
                 to.close()
@@ -64,6 +72,8 @@ def load(kind: str, path: str) -> Callable[..., Any]:
     """A program as a function of tensors, one after the other."""
     from torch.utils import _pytree as pytree
 
+    if kind == "int8":
+        return _saved_model(Path(path))
     if kind == "torch":
         exported = torch.export.load(path)
         spec, call = exported.call_spec.in_spec, exported.module()
@@ -74,6 +84,23 @@ def load(kind: str, path: str) -> Callable[..., Any]:
     def run(leaves: list[Tensor]) -> list[Tensor]:
         args, kwargs = pytree.tree_unflatten(leaves, spec)
         return [leaf for leaf in pytree.tree_leaves(call(*args, **kwargs)) if isinstance(leaf, Tensor)]
+
+    return run
+
+
+def _saved_model(directory: Path) -> Callable[..., Any]:
+    from torch.utils import _pytree as pytree
+
+    from slimrnn.exporting.saving import load as load_model
+    from slimrnn.exporting.stepping import Stepping
+
+    model, signature = load_model(directory), json.loads((directory / SIGNATURE).read_bytes())
+    call = Stepping(model) if signature["step"] else model
+    spec = pytree.treespec_loads(signature["arguments"])
+
+    def run(leaves: list[Tensor]) -> list[Tensor]:
+        outputs = pytree.tree_leaves(call(**pytree.tree_unflatten(leaves, spec)))
+        return [leaf for leaf in outputs if isinstance(leaf, Tensor)]
 
     return run
 

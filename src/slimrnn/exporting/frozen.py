@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from slimrnn._fields import pairs_flat, real_view
 from slimrnn.cells.base import State
 from slimrnn.errors import ExportError
+from slimrnn.exporting.int8.layer import Int8Layer
 from slimrnn.layers.drawn import NOTHING, Drawn
 from slimrnn.layers.input_product import input_matrix, look_up
 from slimrnn.layers.native_scan import of_first_phase
@@ -24,6 +25,7 @@ from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.traced import found_steps, usable
 from slimrnn.ops import native, reference
 from slimrnn.ops.calls import Inputs
+from slimrnn.ops.onnx_exports import check_exporter
 from slimrnn.ops.terms import Plan, Term, program
 from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.circulant import CirculantMap
@@ -42,7 +44,7 @@ def freeze(model: nn.Module, merge: bool | None = None, step: bool = False) -> n
     for name, module in found.named_modules():
         if isinstance(module, RecurrentStack):
             module.as_pairs = module.cell.complex
-        elif isinstance(module, RecurrentLayer):
+        elif isinstance(module, RecurrentLayer) and not isinstance(module, Int8Layer):
             steps = found_steps(module)
             traced = usable(steps)
             if traced is not None:
@@ -112,6 +114,7 @@ class FrozenLayer(RecurrentLayer):
         first_step: int = 0,
         resets: reference.Resets | None = None,
     ) -> tuple[Tensor, State]:
+        check_exporter()
         inputs = self.operands(x_TBI, wx_TBGH, state, drawn.table, lengths_B, reverse, resets)
         output, last = native.run(inputs)
         phases = self.plan.phases

@@ -15,6 +15,8 @@ from slimrnn import cells, layers, structures
 from slimrnn._texts import listed, shown
 from slimrnn.cells.biases import DrawnBias
 from slimrnn.errors import SavedModelError
+from slimrnn.exporting.int8.embedding import Int8Embedding
+from slimrnn.exporting.int8.linear import Int8Linear, Int8ReadOut
 from slimrnn.layers.affine import Affine
 from slimrnn.structures import Structure
 
@@ -31,6 +33,7 @@ TORCH = (
 
 def _free() -> dict[str, Any]:
     found: dict[str, Any] = {"Affine": Affine} | {f"torch.nn.{name}": getattr(nn, name) for name in TORCH}
+    found |= {kind.__name__: kind for kind in (Int8Linear, Int8ReadOut, Int8Embedding)}
     for room in (structures, cells, layers):
         found |= {name: value for name, value in vars(room).items() if inspect.isclass(value)}
     for inner in ("RecurrentLayer", "RecurrentStack", "StructuredMap", "Structure", "Cell"):  # nobody saves these

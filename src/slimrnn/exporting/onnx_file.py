@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from slimrnn._texts import shown
 from slimrnn.errors import ExportError
 from slimrnn.exporting.examples import Example
 from slimrnn.exporting.exporter import Exporter, Request, Run
@@ -91,7 +92,10 @@ def _tidy(model: Any, example: Example) -> None:
 def _write(made: Any, path: Path) -> None:
     size = sum(value.const_value.nbytes for value in made.model.graph.initializers.values())
     if size > MOST_BYTES:
-        raise ExportError(f"expected weights of at most {MOST_BYTES:,} bytes for an ONNX file, got {size:,}")
+        raise ExportError(
+            f"expected weights of at most {MOST_BYTES:,} bytes for an ONNX file, got {size:,}: export it as a torch "
+            "program, net.pt2, or give torch.onnx.export(..., external_data=True) our onnx_table()"
+        )
     made.save(str(path), external_data=False)
 
 
@@ -137,13 +141,20 @@ def open_session(path: Path) -> Iterator[Run]:
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # which has no base class of its own
-        raise ExportError(f"expected an ONNX file in {path}, which onnxruntime refuses: {error}") from error
+        reason = shown(str(error), 300)
+        raise ExportError(f"expected an ONNX file in {path}, which onnxruntime refuses: {reason}") from error
     names = [one.name for one in session.get_inputs()]
 
     def run(leaves: Sequence[Tensor]) -> list[Tensor]:
         values = [torch.view_as_real(leaf) if leaf.is_complex() else leaf for leaf in leaves]
         given = {name: value.contiguous().numpy() for name, value in zip(names, values, strict=True)}
-        return [torch.from_numpy(found) for found in session.run(None, given)]
+        try:
+            return [torch.from_numpy(found) for found in session.run(None, given)]
+        except Exception as error:
+            reason = shown(str(error), 300)
+            raise ExportError(
+                f"expected an ONNX file that runs in {path}, which onnxruntime refuses: {reason}"
+            ) from error
 
     yield run
 

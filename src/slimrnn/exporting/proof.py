@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+import re
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,8 @@ class Proof:
     to: str
     artefact: str  # the name of its file
     sha256: str
-    bytes: int
+    others: dict[str, str]  # further files that belong to it, with their sha256
+    bytes: int  # of all files
     runtime: str  # with its version
     versions: dict[str, str]
     step: bool
@@ -46,6 +49,7 @@ class Proof:
     mean: float
     relative: float
     cases: tuple[Case, ...]
+    measured: dict[str, float] = field(default_factory=dict)  # such as what int8 changed, or bytes of weights
 
     def write(self, path: Path) -> None:
         """As JSON."""
@@ -53,7 +57,8 @@ class Proof:
             file.write((json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode())
 
     def __str__(self) -> str:
-        lines = [f"{self.artefact}: {self.bytes:,} bytes, run in {self.runtime}"]
+        names = ", ".join([self.artefact, *self.others])
+        lines = [f"{names}: {self.bytes:,} bytes, run in {self.runtime}"]
         for case in self.cases:
             kind = "your sequences" if case.given else "random"
             times = f"{1e3 * case.seconds:.2f} ms (slimrnn {1e3 * case.our_seconds:.2f} ms)"
@@ -62,22 +67,57 @@ class Proof:
             f"largest difference {self.largest:.1e}, mean {self.mean:.1e}, "
             f"relative {self.relative:.1e} (at most {self.tolerance:.0e})"
         )
+        lines += [f"{name}: {value:.6g}" for name, value in self.measured.items()]
         return "\n".join(lines)
+
+    def check(self, artefact: Path | str) -> None:
+        """ExportError for files that are not those that were proven: damaged ones, or another export."""
+        path = Path(artefact)
+        wanted = {path: self.sha256} | {path.with_name(name): checksum for name, checksum in self.others.items()}
+        for file, checksum in wanted.items():
+            with disk_errors(ExportError, "read", file):
+                found = sha256_of(content_of(file))
+            if found != checksum:
+                raise ExportError(
+                    f"expected {self.artefact} as it was proven, got another file in {file}: export again"
+                )
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
-        """ExportError for a file that is no proof."""
+        """ExportError for a file that is no proof, or whose numbers contradict each other."""
         try:
             found: Any = json.loads(Path(path).read_bytes())
             if found.pop("format") != FORMAT:
                 raise ValueError("another format")
             cases = tuple(_typed(Case, case) for case in found.pop("cases"))
             proof: Self = _typed(cls, {**found, "cases": cases})
+            proof._check_numbers()
             return proof
         except OSError as error:
             raise ExportError(f"expected a proof in {path}, which cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ExportError(f"expected a proof ({FORMAT}) in {path}, got something else or a damaged file") from error
+
+    def _check_numbers(self) -> None:
+        """ValueError where they cannot be those of an export that was kept."""
+        for name in ("largest", "relative"):
+            if getattr(self, name) != max(getattr(case, name) for case in self.cases):
+                raise ValueError(f"{name} is not that of any case")
+        checksums = [self.sha256, *self.others.values()]
+        named = all(name == Path(name).name for name in self.others)
+        if not (self.relative <= self.tolerance and self.bytes > 0 and named):
+            raise ValueError("no proof of any file")
+        if not all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in checksums):
+            raise ValueError("no checksums")
+
+
+def content_of(path: Path) -> bytes:
+    """Of a file, or of all files of a directory."""
+    return b"".join(file.read_bytes() for file in (sorted(path.iterdir()) if path.is_dir() else [path]))
+
+
+def sha256_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -86,13 +126,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),
     "dict[str, str]": (dict,),
+    "dict[str, float]": (dict,),
     "tuple[Case, ...]": (tuple,),
 }
 
 
 def _typed(kind: Any, values: dict[str, Any]) -> Any:
     """With every field of its type; ValueError or TypeError where one is not."""
-    for field in fields(kind):
-        if not isinstance(values[field.name], _TYPES[str(field.type)]):
-            raise ValueError(f"{field.name} is a {type(values[field.name]).__name__}")
+    for one in fields(kind):
+        value = values[one.name]
+        if not isinstance(value, _TYPES[str(one.type)]) or (isinstance(value, bool) and one.type != "bool"):
+            raise ValueError(f"{one.name} is a {type(value).__name__}")
     return kind(**values)

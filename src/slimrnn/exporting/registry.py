@@ -14,6 +14,8 @@ EXPORTERS = {  # imported when asked for: most need packages that not everybody 
     "torch": "slimrnn.exporting.torch_program",
     "aoti": "slimrnn.exporting.aoti_package",
     "rtneural": "slimrnn.exporting.rtneural",
+    "c": "slimrnn.exporting.c_source",
+    "int8": "slimrnn.exporting.int8_model",
 }
 
 

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from slimrnn._texts import shown
 from slimrnn.errors import ExportError
 from slimrnn.exporting.exporter import Run
 
@@ -37,8 +38,9 @@ def opened(path: Path) -> Iterator[Run]:
         content = json.loads(path.read_bytes())
         form = content.get("slimrnn", {})
         layers = [_layer(layer) for layer in content["layers"]]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ExportError(f"expected RTNeural's JSON in {path}, got another file or a damaged one: {error}") from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        reason = shown(str(error), 300)
+        raise ExportError(f"expected RTNeural's JSON in {path}, got another file or a damaged one: {reason}") from None
 
     def run(leaves: Sequence[Tensor]) -> list[Tensor]:
         (given,) = leaves

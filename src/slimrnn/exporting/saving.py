@@ -91,7 +91,10 @@ def load(
 
     tensors = model_files.read_weights(directory, config, check)
     model = made("cpu", len(tensors), sum(t.numel() for t in tensors.values()))
-    fill_(model, tensors, tied)
+    try:
+        fill_(model, tensors, tied)
+    except RuntimeError as error:  # numbers that a layer cannot have
+        raise SavedModelError(f"{directory} is damaged: {shown(str(error), 300)}") from None
     if into is None:
         _set_modes(model, config)
         model.to(device)

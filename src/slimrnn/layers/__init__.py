@@ -12,6 +12,7 @@ from slimrnn.layers.readout import ReadOut
 from slimrnn.layers.recurrent import Recurrent, layer_of
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.rnn import RNN
+from slimrnn.layers.sequence_net import SequenceNet
 from slimrnn.layers.sizing import hidden_size_for
 from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.summary import summary
@@ -21,6 +22,7 @@ from slimrnn.layers.zoo import (
     SLSTM,
     AntisymmetricRNN,
     CoRNN,
+    DeepTransitionRNN,
     FastGRNN,
     LayerNormGRU,
     LayerNormLSTM,
@@ -40,6 +42,7 @@ __all__ = [
     "CoRNN",
     "ContextSwitching",
     "Deep",
+    "DeepTransitionRNN",
     "FastGRNN",
     "Highway",
     "IndRNN",
@@ -53,6 +56,7 @@ __all__ = [
     "Recurrent",
     "RecurrentLayer",
     "RecurrentStack",
+    "SequenceNet",
     "UnICORNN",
     "hidden_size_for",
     "layer_of",

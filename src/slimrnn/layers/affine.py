@@ -16,6 +16,10 @@ class Affine(nn.Linear):
     torch takes (xᵀ y)ᵀ, for which MKL needs five times as long where there are many rows and few outputs."""
 
     def forward(self, x: Tensor) -> Tensor:
+        return self.product(x)
+
+    def product(self, x: Tensor) -> Tensor:
+        """W x + b"""
         if traced():  # which cannot save a gradient written in python
             return super().forward(x)
         bias = self.bias if self.bias is not None else self.weight.new_zeros(self.out_features)

@@ -5,13 +5,13 @@ Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from slimrnn.layers.options import mask_rates
 from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.structures.base import Prepared
 
@@ -23,7 +23,7 @@ class Drawn(NamedTuple):
     """Masks, a seed, matrices with dropped weights, and products of tokens; None where there are none."""
 
     x_mask: Tensor | None = None  # (B, I)
-    h_mask: Tensor | None = None  # (B, H)
+    h_mask: Tensor | None = None  # (B, H), or (B, G, H): one for each gate
     seed: Tensor | None = None  # of zoneout, one int64
     maps: tuple[Prepared, ...] | None = None  # of the transitions
     table: Tensor | None = None  # (V, G, H): U x + b of every token, where the input is tokens
@@ -40,20 +40,17 @@ def draw(layer: RecurrentLayer, x: Tensor) -> Drawn:
     if layer.recurrent_dropout or layer.zoneout is not None or layer.weight_drop:
         check_no_noise()
     if layer.recurrent_dropout:
-        rates, batch = mask_rates(layer.recurrent_dropout), x.shape[-2]
-        widths = (x.shape[-1], layer.cell.hidden_size)
-        x_mask, h_mask = (functional.dropout(x.new_ones(batch, w), rate) for w, rate in zip(widths, rates, strict=True))
+        rates, cell = mask_rates(layer.recurrent_dropout), layer.cell
+        gates = (max(len(cell.gates), cell.matrices),) if layer.mask_per_gate else ()
+        sizes = ((x.shape[-1],), (*gates, cell.hidden_size))
+        x_mask, h_mask = (
+            functional.dropout(x.new_ones(x.shape[-2], *size), rate) for size, rate in zip(sizes, rates, strict=True)
+        )
     if layer.zoneout is not None:
         seed = torch.randint(2**62, (), device=x.device)
     if layer.weight_drop:
         maps = tuple(_dropped(t.recurrent.prepare(), layer.weight_drop) for t in layer.transitions)
     return Drawn(x_mask, h_mask, seed, maps)
-
-
-def mask_rates(recurrent_dropout: float | Sequence[float]) -> Sequence[float]:
-    """Of the inputs and of h."""
-    one = isinstance(recurrent_dropout, int | float)
-    return (recurrent_dropout, recurrent_dropout) if one else recurrent_dropout  # type: ignore[return-value]
 
 
 def _dropped(prepared: Prepared, rate: float) -> Prepared:

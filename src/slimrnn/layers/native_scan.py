@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = None) -> Program | None:
     """What the native core is to do at every step, or None where it cannot; `maps` may stand in for the matrices."""
+    if layer.mask_per_gate and layer.training:  # the core multiplies h by one mask, before the products of all gates
+        return None
     transitions, steps = layer.transitions, layer.traced_steps()
     if maps is None:
         maps = tuple(transition.recurrent.prepare() for transition in transitions)

@@ -61,6 +61,12 @@ def _rates(name: str, value: Any) -> None:
         check_probability(name, rate)
 
 
+def mask_rates(recurrent_dropout: float | Sequence[float]) -> Sequence[float]:
+    """Of the inputs and of h."""
+    one = isinstance(recurrent_dropout, int | float)
+    return (recurrent_dropout, recurrent_dropout) if one else recurrent_dropout  # type: ignore[return-value]
+
+
 def _two(name: str, value: Any) -> None:
     _rates(name, value)
     if not isinstance(value, int | float) and len(value) != 2:
@@ -101,6 +107,9 @@ class StackOptions(TypedDict, total=False):
     recurrent_dropout: Annotated[
         float | Sequence[float],
         Option(0.0, "dropout on inputs and h, one mask per sequence (Gal & Ghahramani 2016), or a rate for each", _two),
+    ]
+    mask_per_gate: Annotated[
+        bool, Option(False, "recurrent_dropout: a mask of h for each gate instead of one for all; in plain torch")
     ]
     zoneout: Annotated[
         float | Sequence[float],
@@ -163,6 +172,8 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
         resolved[name] = value
     if resolved["vocabulary"] is not None and resolved["one_hot"]:
         raise ValueError(f"expected vocabulary or one_hot, got both: vocabulary={resolved['vocabulary']}")
+    if resolved["mask_per_gate"] and not any(mask_rates(resolved["recurrent_dropout"])):
+        raise ValueError("expected recurrent_dropout with mask_per_gate, got none: set its rate, or leave both out")
     leak, delays, skip = resolved["leak"], resolved["delays"], resolved["skip"]
     if leak is not None and not isinstance(leak, Leaky):
         resolved["leak"] = Leaky(float(leak))  # the same in every unit

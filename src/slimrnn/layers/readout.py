@@ -5,7 +5,7 @@ Shape suffixes: T time, B batch, H width of the layer's output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -24,36 +24,28 @@ class Readable(Protocol):
     def output_size(self) -> int: ...
 
 
-class ReadOut(Affine):
-    """o = V s + c, where s is
+class Reading:
+    """What a read-out does but for its product, which another class has."""
 
-    at="every": the layer's output at every step, both directions side by side;
-    at="last": what each direction has when it has seen the whole sequence: the last step, and of the backward
-    direction the first;
-    at="mean", "max": the mean or the largest value over all steps.
-
-    `readout(output, lengths=...)` takes what the layer gave, padded or unbatched, and leaves padding out."""
-
-    def __init__(self, rnn: Readable, output_size: int, at: str = "every", bias: bool = True) -> None:
-        check_choice("at", at, ["every", "last", "mean", "max"])
-        some = next(rnn.parameters()) if isinstance(rnn, torch.nn.Module) else torch.empty(0)
-        super().__init__(rnn.output_size, output_size, bias, dtype=some.dtype, device=some.device)
-        self.at = at
-        self.batch_first = bool(getattr(rnn, "batch_first", False))
-        self.bidirectional = bool(getattr(rnn, "bidirectional", False))
+    at: str
+    batch_first: bool
+    bidirectional: bool
+    in_features: int
+    out_features: int
+    product: Callable[[Tensor], Tensor]
 
     def forward(self, output: Tensor, lengths: Tensor | Sequence[int] | None = None) -> Tensor:
         """(T, B, H), (B, T, H) or (T, H) to outputs of the same form, or without time."""
         if output.shape[-1] != self.in_features or output.dim() not in (2, 3):
             raise ValueError(f"expected a layer's output of width {self.in_features}, got shape {tuple(output.shape)}")
         if self.at == "every":
-            return super().forward(output)
+            return self.product(output)
         batched = output.dim() == 3
         h_TBH = output.transpose(0, 1) if batched and self.batch_first else output if batched else output.unsqueeze(1)
         time, batch = h_TBH.shape[:2]
         ragged = None if lengths is None else check_lengths(lengths, time, batch, output.device)
         summary = self._last(h_TBH, ragged) if self.at == "last" else self._over_time(h_TBH, ragged)
-        return super().forward(summary if batched else summary.squeeze(0))
+        return self.product(summary if batched else summary.squeeze(0))
 
     def _last(self, h_TBH: Tensor, lengths_B: Tensor | None) -> Tensor:
         sequences = torch.arange(h_TBH.shape[1], device=h_TBH.device)
@@ -73,3 +65,22 @@ class ReadOut(Affine):
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, at={self.at!r}"
+
+
+class ReadOut(Reading, Affine):
+    """o = V s + c, where s is
+
+    at="every": the layer's output at every step, both directions side by side;
+    at="last": what each direction has when it has seen the whole sequence: the last step, and of the backward
+    direction the first;
+    at="mean", "max": the mean or the largest value over all steps.
+
+    `readout(output, lengths=...)` takes what the layer gave, padded or unbatched, and leaves padding out."""
+
+    def __init__(self, rnn: Readable, output_size: int, at: str = "every", bias: bool = True) -> None:
+        check_choice("at", at, ["every", "last", "mean", "max"])
+        some = next(rnn.parameters()) if isinstance(rnn, torch.nn.Module) else torch.empty(0)
+        super().__init__(rnn.output_size, output_size, bias, dtype=some.dtype, device=some.device)
+        self.at = at
+        self.batch_first = bool(getattr(rnn, "batch_first", False))
+        self.bidirectional = bool(getattr(rnn, "bidirectional", False))

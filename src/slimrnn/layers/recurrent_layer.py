@@ -26,11 +26,13 @@ from slimrnn.layers.input_product import input_product, look_up, token_products
 from slimrnn.layers.native_scan import native_program, native_scan
 from slimrnn.layers.options import StackOptions, resolve
 from slimrnn.layers.traced import numbered, steps_of
-from slimrnn.layers.transition import Transition
+from slimrnn.layers.transition import Transition, masked_matvec
 from slimrnn.ops import native, reference
 from slimrnn.ops.noise import uniform
+from slimrnn.ops.onnx_exports import check_exporter
 from slimrnn.ops.operators import traced
 from slimrnn.ops.reference import Resets
+from slimrnn.ops.stepping import Stepper
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
@@ -49,6 +51,7 @@ class RecurrentLayer(ChosenBackend):
     options -- as of a stack, but for those that concern the stack as a whole."""
 
     initial: Tensor | None
+    make_stepper: Callable[[], Stepper | None] | None = None  # of a subclass that has its own
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class RecurrentLayer(ChosenBackend):
         self.delay, self.skip = delay, resolved["skip"]
         self.skipped = None if self.skip is None else build(structure, hidden, len(cell.gates))  # adds to U x
         self.recurrent_dropout, self.weight_drop = resolved["recurrent_dropout"], resolved["weight_drop"]
+        self.mask_per_gate = resolved["mask_per_gate"]
         self.zoneout = _rates(resolved["zoneout"], cell.states)
         self.checkpoint_every = resolved["checkpoint_every"]
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
@@ -161,8 +165,11 @@ class RecurrentLayer(ChosenBackend):
     ) -> tuple[Tensor, State]:
         """With a line of states, all of which are reset: one call for the steps from a reset of any sequence to the
         next."""
-        if torch.compiler.is_exporting():
-            raise ExportError("expected no resets with delays or a skip to export, got some: where they are is unknown")
+        if traced() or torch.compiler.is_exporting():
+            raise ExportError(
+                "expected no resets with delays or a skip to export or trace, got some, which would be fixed where "
+                "they are now: export single steps (step=True) and begin with initial_state() anew"
+            )
         outputs, starts = [], [0, *resets.at_TB[1:].any(1).nonzero().flatten().add(1).tolist()]
         for start, stop in pairwise([*starts, len(x_TBI)]):
             lengths = None if lengths_B is None else (lengths_B - start).clamp(0, stop - start)
@@ -176,7 +183,7 @@ class RecurrentLayer(ChosenBackend):
         return delayed(x_TBI, state, drawn, lengths_B)
 
     def _dilated(self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None) -> tuple[Tensor, State]:
-        mask = None if drawn.h_mask is None else drawn.h_mask.repeat(self.delay, 1)
+        mask = None if drawn.h_mask is None else torch.cat([drawn.h_mask] * self.delay)
 
         def run(x: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
             return self._run(x, state, drawn._replace(h_mask=mask), lengths, False)
@@ -184,6 +191,11 @@ class RecurrentLayer(ChosenBackend):
         return delays.interleaved(run, self.delay, x_TBI, state, lengths_B)
 
     def _skipping(self, x_TBI: Tensor, state: State, drawn: Drawn, lengths_B: Tensor | None) -> tuple[Tensor, State]:
+        if traced():
+            raise ExportError(
+                "expected a layer without skip for torch.jit.trace, got skip, whose pieces would be fixed for this "
+                "length: export single steps, slimrnn.export(..., step=True)"
+            )
         skip, skipped, first_step = self.skip, self.skipped, 0
         assert skip is not None
         assert skipped is not None
@@ -191,8 +203,7 @@ class RecurrentLayer(ChosenBackend):
 
         def run(wx: Tensor, seen: Tensor, state: State, lengths: Tensor | None) -> tuple[Tensor, State]:
             nonlocal first_step
-            seen = seen if drawn.h_mask is None else seen * drawn.h_mask
-            wx = wx + skipped.matvec(seen, prepared=prepared)
+            wx = wx + masked_matvec(skipped, seen, drawn.h_mask, prepared=prepared)
             output, last = self.scan(None, wx, state, drawn, lengths, False, first_step)
             first_step += len(wx)
             width = self.cell.hidden_size
@@ -264,6 +275,7 @@ class RecurrentLayer(ChosenBackend):
         resets: Resets | None = None,
     ) -> tuple[Tensor, State]:
         """Over inputs, or over their products; `first_step` is the number of the first in the whole sequence."""
+        check_exporter()
         given = wx_TBGH if x_TBI is None else x_TBI if drawn.table is None else drawn.table
         assert given is not None
         backend = self.backend
@@ -288,6 +300,7 @@ class RecurrentLayer(ChosenBackend):
 
     def step(self, x_BI: Tensor, state: State) -> State:
         """One time step."""
+        check_exporter()
         if self.backend == "native":
             native.tell_of_half_precision(x_BI)
         self.renew_cells()

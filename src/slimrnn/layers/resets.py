@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from slimrnn._fields import some_parameter
-from slimrnn.layers.inputs import check_resets
+from slimrnn.layers.inputs import check_input, check_resets
 from slimrnn.ops.reference import Resets, valid_steps
 
 if TYPE_CHECKING:
@@ -42,8 +42,12 @@ def resets_of(
     return [Resets(at_TB, state) for state in stack.states_of(reset_state, batch, batched)]
 
 
-def renewed(stack: RecurrentStack, state: States, reset: Tensor) -> States:
-    """The state, but the initial one where `reset` is true: for a single step."""
+def renewed(stack: RecurrentStack, x_t: Tensor, state: States | None, reset: Tensor) -> States | None:
+    """The state, but the initial one where `reset` is true: for a single step. None, the initial state, stays."""
+    if state is None:
+        x = check_input(x_t, (1, 2), stack.input_size, some_parameter(stack.layers).dtype, "x_t")
+        check_resets(reset, tuple(x.shape[:-1]), x.device, "reset")
+        return None
     some = state if isinstance(state, Tensor) else state[0]
     batched = some.dim() == 3
     batch = some.shape[1] if batched else 1

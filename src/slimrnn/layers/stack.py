@@ -36,7 +36,7 @@ from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
 from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.layers.tokens import TokenInput, is_tokens
-from slimrnn.ops.onnx_exports import check_no_noise
+from slimrnn.ops.onnx_exports import check_exporter, check_no_noise
 from slimrnn.ops.reference import Resets, valid_steps
 from slimrnn.structures import Dense, Structure
 
@@ -59,6 +59,7 @@ class RecurrentStack(TokenInput):
     leak: Leaky | None
     delays: tuple[int, ...]
     zoneout: float | tuple[float, ...]
+    mask_per_gate: bool
     weight_drop: float
     max_row_norm: float | None
     as_pairs: bool = False  # a complex state as (L·D, B, H, 2) real numbers: for runtimes that have no others
@@ -251,11 +252,11 @@ class RecurrentStack(TokenInput):
         Without autograd it runs on packed weights, which are compared with the layer's own at every step, however those
         were changed; `fixed_weights` saves that. Of more than 1 MiB of weights, single numbers written through `.data`
         or numpy may be seen some steps later."""
-        if reset is not None and state is not None:
-            state = renewed(self, state, reset)
         if self.takes_tokens:
             x_t = self._step_vectors(x_t)
-        stepped = None if state is None else lean_step(self, x_t, state)
+        if reset is not None:
+            state = renewed(self, x_t, state, reset)
+        stepped = lean_step(self, x_t, state)
         if stepped is not None:
             return stepped
         self._check_step()
@@ -294,7 +295,7 @@ class RecurrentStack(TokenInput):
 
     def initial_state(self, batch: int | None = None) -> States:
         """The state before the first step, as `hx` and `step` take it; without `batch`, for unbatched input."""
-        if batch is not None and (not isinstance(batch, int) or batch < 0):
+        if batch is not None and (not isinstance(batch, int | torch.SymInt) or batch < 0):
             raise ValueError(f"expected batch to be a non-negative int, got {batch!r}")
         states = [self._at(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
         return self.joined(states, batch is not None)
@@ -366,6 +367,11 @@ class RecurrentStack(TokenInput):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         torch_weights.refuse_foreign_keys(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *others)
+
+    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+        """What torch.jit's tracer calls: torch.onnx's old exporter gives all arguments by position, keywords, too."""
+        check_exporter()
+        return super()._slow_forward(*input, **kwargs)  # type: ignore[no-untyped-call]
 
     def __prepare_scriptable__(self) -> Any:
         """What torch.jit.script asks for first."""

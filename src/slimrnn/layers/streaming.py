@@ -14,8 +14,9 @@ from slimrnn.layers.input_product import input_matrix
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
+from slimrnn.ops.calls import Inputs
 from slimrnn.ops.operators import transformed
-from slimrnn.ops.stepping import Changed, Stepper
+from slimrnn.ops.stepping import Changed, Stepper, step_inputs
 
 if TYPE_CHECKING:
     from slimrnn.layers.stack import RecurrentStack, States
@@ -107,10 +108,14 @@ class Shapes(NamedTuple):
     bytes: int  # of one layer's state
 
 
-def lean_step(stack: RecurrentStack, x: Tensor, state: States) -> tuple[Tensor, States] | None:
+def lean_step(stack: RecurrentStack, x: Tensor, state: States | None) -> tuple[Tensor, States] | None:
     """As the stack's step; None where the ordinary step must run, or explain what is wrong."""
     if is_grad_enabled() or is_compiling() or transformed() or is_tracing():
         return None
+    if state is None:
+        if not isinstance(x, Tensor) or x.dim() not in (1, 2):
+            return None
+        state = stack.initial_state(len(x) if x.dim() == 2 else None)
     stream: Stream | None = stack.__dict__.get("_stream")
     if stream is None or not (stream.fixed or stream.made_from.has_same_parts()):
         return _renewed(stack).step(x, state)
@@ -140,6 +145,14 @@ def _takes_lean_steps(stack: RecurrentStack) -> bool:
 
 
 def _stepper(layer: RecurrentLayer) -> Stepper | None:
+    if layer.make_stepper is not None:
+        return layer.make_stepper()
+    inputs = step_inputs_of(layer)
+    return None if inputs is None else Stepper(inputs)
+
+
+def step_inputs_of(layer: RecurrentLayer) -> Inputs | None:
+    """What the native core runs for a single step, or None where it cannot."""
     program = native_program(layer)
     u = input_matrix(layer.input, layer.recurrent.input_scale())
     if program is None or layer.backend != "native" or u is None:
@@ -151,4 +164,4 @@ def _stepper(layer: RecurrentLayer) -> Stepper | None:
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
     own = None if program.own is None else program.own.to(u.dtype.to_real())
-    return Stepper(program._replace(own=own), u, layer.cell.input_bias())
+    return step_inputs(program._replace(own=own), u, layer.cell.input_bias())

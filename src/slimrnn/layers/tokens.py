@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from slimrnn._fields import some_parameter
 from slimrnn.layers.backend import OnBackend
-from slimrnn.layers.drawn import mask_rates
 from slimrnn.layers.inputs import check_input
+from slimrnn.layers.options import mask_rates
 from slimrnn.ops.operators import traced, transformed
 from slimrnn.structures import Dense, Structure
 

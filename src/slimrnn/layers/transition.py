@@ -23,11 +23,7 @@ class Transition(NamedTuple):
         """h ↦ W (mask ⊙ h)"""
         if prepared is None:
             prepared = self.recurrent.prepare()
-
-        def matvec(h: Tensor, gates: slice = ALL) -> Tensor:
-            return self.recurrent.matvec(h if h_mask is None else h * h_mask, gates, prepared)
-
-        return matvec
+        return lambda h, gates=ALL: masked_matvec(self.recurrent, h, h_mask, gates, prepared)
 
     def step(self, wx_BGH: Tensor, matvec: Matvec, state: State) -> State:
         """The cell's own step in plain torch."""
@@ -48,6 +44,16 @@ class Transition(NamedTuple):
         """The traced step with the native operator's tensors: those of the map, and the rows of own."""
         step, matvec = step_of(trace, self.cell.hidden_size), self.matvec(mask, prepared)
         return lambda wx, before, noise: step(wx, matvec, before, own_RH, noise)
+
+
+def masked_matvec(
+    map: StructuredMap, h: Tensor, h_mask: Tensor | None, gates: slice = ALL, prepared: Prepared | None = None
+) -> Tensor:
+    """W_g (mask ⊙ h), with one mask (B, H) for all gates or a mask (B, G, H) for each."""
+    if h_mask is None or h_mask.dim() == 2:
+        return map.matvec(h if h_mask is None else h * h_mask, gates, prepared)
+    chosen = range(map.shape.gates)[gates]
+    return torch.cat([map.matvec(h * h_mask[..., g, :], slice(g, g + 1), prepared) for g in chosen], -2)
 
 
 def constant(bias_GH: Tensor | None, like: Tensor) -> Tensor:

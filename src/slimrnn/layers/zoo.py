@@ -5,6 +5,7 @@ from __future__ import annotations
 from slimrnn.cells import (
     AntisymmetricRNNCell,
     CoRNNCell,
+    DeepTransitionRNNCell,
     FastGRNNCell,
     LayerNormGRUCell,
     LayerNormLSTMCell,
@@ -20,6 +21,7 @@ from slimrnn.structures import Antisymmetric
 
 AntisymmetricRNN = layer_of(AntisymmetricRNNCell, structure=Antisymmetric(0.0))  # the cell has the γ
 CoRNN = layer_of(CoRNNCell)
+DeepTransitionRNN = layer_of(DeepTransitionRNNCell)
 FastGRNN = layer_of(FastGRNNCell)
 LayerNormGRU = layer_of(LayerNormGRUCell)
 LayerNormLSTM = layer_of(LayerNormLSTMCell)

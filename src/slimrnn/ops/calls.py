@@ -17,6 +17,7 @@ from slimrnn.ops.terms import Plan, kind_of
 
 ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
 DTYPES = {torch.float32: 0, torch.float64: 1}
+INT8 = 2  # float32, with matrices in int8
 
 
 class Inputs(NamedTuple):
@@ -73,7 +74,7 @@ class Call:
         self.held = {name: in_memory(tensor) for name, tensor in results.items() if tensor is not None}
         enough = time * state.numel() * plan.cell.gates > ONE_THREAD
         self.struct = ScanStruct(
-            dtype=DTYPES[state.dtype],
+            dtype=INT8 if plan.int8 else DTYPES[state.dtype],
             is_complex=plan.complex,
             reverse=reverse,
             threads=torch.get_num_threads() if enough else 1,

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 9
+ABI = 10
 STATUS = {
     1: "bad argument",
     2: "out of memory",
@@ -98,7 +98,7 @@ class ScanStruct(ctypes.Structure):
         ("seed", c_uint64),
         ("cell", POINTER(CellStruct)),
         ("terms", POINTER(TermStruct)),
-        *((name, c_void_p) for name in ("x", "tokens", "u", "bias", "state", "own", "mask", "lengths")),
+        *((name, c_void_p) for name in ("x", "tokens", "u", "u_scale", "bias", "state", "own", "mask", "lengths")),
         *((name, c_void_p) for name in ("resets", "reset_state", "out", "gate_history", "state_history", "last")),
         *((name, c_void_p) for name in ("d_out", "d_last", "d_state", "d_wx", "d_u", "d_bias", "d_own")),
         ("d_reset_state", c_void_p),
@@ -109,6 +109,28 @@ class MemoryStruct(ctypes.Structure):
     """slimrnn_memory"""
 
     _fields_ = (("data", c_void_p), ("bytes", c_void_p), ("count", c_int32), ("checksum", c_uint64))
+
+
+class PoolOptionsStruct(ctypes.Structure):
+    """slimrnn_pool_options"""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("capacity", "max_tickets", "max_batch")),
+        *((name, c_int32) for name in ("threads", "takes_nan")),
+        ("max_delay", c_double),
+    )
+
+
+class PoolStatsStruct(ctypes.Structure):
+    """slimrnn_pool_stats"""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("input_size", "output_size", "saved_bytes")),
+        ("dtype", c_int32),
+        *((name, c_int64) for name in ("capacity", "open", "waiting", "frames", "failed", "batches", "largest_batch")),
+        ("batch_sizes", c_int64 * 12),
+        *((name, c_double) for name in ("seconds", "p50", "p90", "p99", "p999", "longest")),
+    )
 
 
 @cache
@@ -186,9 +208,27 @@ def _declare(lib: ctypes.CDLL) -> None:
         "checksum": ([POINTER(c_void_p), POINTER(c_int64), c_int32], c_uint64),
         "step": ([c_void_p, c_void_p, c_int64, c_char_p], c_int32),  # slimrnn_places as bytes, the cheapest struct
     }
-    for name, (arguments, result) in signatures.items():
+    for name, (arguments, result) in (signatures | _of_pools()).items():
         function = getattr(lib, "slimrnn_" + name)
         function.argtypes, function.restype = arguments, result
+
+
+def _of_pools() -> dict[str, tuple[list[Any], Any]]:
+    pool, number, status = c_void_p, c_int64, c_int32
+    return {
+        "pool_open": ([c_char_p, c_int64, POINTER(PoolOptionsStruct), POINTER(c_void_p)], status),
+        "pool_shut_down": ([pool], status),
+        "pool_free": ([pool], None),
+        "pool_stats_of": ([pool, c_int32, POINTER(PoolStatsStruct)], status),
+        "stream_open": ([pool, POINTER(c_int64)], status),
+        "stream_close": ([pool, number], status),
+        "stream_save": ([pool, number, c_char_p], status),
+        "stream_load": ([pool, c_char_p, c_int64, POINTER(c_int64)], status),
+        "pool_step": ([pool, c_int64, c_void_p, c_void_p, c_void_p, c_void_p], status),
+        "pool_submit": ([pool, number, c_void_p, c_int32, POINTER(c_int64)], status),
+        "pool_take": ([pool, number, c_double, c_void_p], status),
+        "pool_collect": ([pool, c_int64, c_double, c_void_p, c_void_p, c_void_p, POINTER(c_int64)], status),
+    }
 
 
 def instruction_sets(lib: ctypes.CDLL) -> list[str]:

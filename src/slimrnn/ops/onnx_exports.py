@@ -39,6 +39,16 @@ def check_translatable(complex: bool) -> None:
         )
 
 
+def check_exporter() -> None:
+    """ExportError in torch.onnx.export(..., dynamo=False), which records by torch.jit and knows none of our layers."""
+    if not torch.compiler.is_compiling() and torch._C._is_tracing() and torch.onnx.is_in_onnx_export():
+        raise ExportError(
+            "expected torch.onnx.export(..., dynamo=True) for a slimrnn layer, got dynamo=False, whose exporter would "
+            "fix the length: use slimrnn.export(model, example, 'net.onnx'), or dynamo=True with "
+            "custom_translation_table=slimrnn.exporting.onnx_table()"
+        )
+
+
 def check_no_noise() -> None:
     """ExportError for a layer in training, with dropout or the like."""
     if in_onnx_export():

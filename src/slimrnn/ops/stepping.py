@@ -6,25 +6,31 @@ import ctypes
 import struct
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
 from torch import Tensor, empty_like
 
 from slimrnn.ops import native
-from slimrnn.ops.calls import Call
+from slimrnn.ops.calls import Call, Inputs
 from slimrnn.ops.library import CHANGED, check, native_library
 from slimrnn.ops.terms import Program
+
+
+def step_inputs(program: Program, u: Tensor, bias: Tensor | None) -> Inputs:
+    """Of single steps; x and the state stand for any of their shape."""
+    _, hidden, input_size = u.shape
+    state = (u.new_empty(1, hidden),) * program.plan.cell.states
+    return native.as_inputs(program, state[0].real.new_empty(1, 1, input_size), u, bias, state)
 
 
 class Stepper:
     """A layer's weights, packed for `slimrnn_step`."""
 
-    def __init__(self, program: Program, u: Tensor, bias: Tensor | None) -> None:
-        _, hidden, input_size = u.shape
-        states = program.plan.cell.states
-        state = (u.new_empty(1, hidden),) * states
-        bias, own = (None if t is None else t.clone() for t in (bias, program.own))  # which are not packed
-        inputs = native.as_inputs(program._replace(own=own), state[0].real.new_empty(1, 1, input_size), u, bias, state)
-        self.call = Call(inputs, 1)
+    def __init__(self, inputs: Inputs, **more: Any) -> None:
+        """`more` is for Call, such as the scales of int8 layers."""
+        states = inputs.plan.cell.states
+        bias, own = (None if t is None else t.clone() for t in (inputs.bias, inputs.own))  # which are not packed
+        self.call = Call(inputs._replace(bias=bias, own=own), 1, **more)
         self.pack = struct.Struct(f"=Q2q{1 + 2 * states}Q").pack
         library, handle = native_library(), ctypes.c_void_p()
         assert library is not None

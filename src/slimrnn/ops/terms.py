@@ -30,6 +30,7 @@ class Plan(NamedTuple):
     complex: bool
     terms: tuple[tuple[str, int], ...]  # structure and number of tensors; those of the first phase, of the second, ...
     phases: int = 1  # maps and cells that take turns, step by step
+    int8: bool = False  # matrices in int8, which the registered operator does not take
 
     def encode(self) -> str:
         numbers = (int(self.complex), self.phases)

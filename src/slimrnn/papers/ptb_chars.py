@@ -65,6 +65,7 @@ def _low_rank_paper(net: _Net) -> PaperRow:
             rank=net.rank,
             tied=net.tied,
             recurrent_dropout=(0.1, 0.5) if net.dropout else 0.0,
+            mask_per_gate=net.dropout and not net.tied,
             readout_dropout=0.5 if net.dropout else 0.0,
         ),
         OptimConfig(lr=1e-3 if is_gru else 2e-4, clip_norm=1.0),
@@ -93,7 +94,7 @@ def _note(net: _Net) -> str:
     dropout = (
         "; dropout of inputs 0.1, of h 0.5, before the read-out 0.5, as in the authors' code" if net.dropout else ""
     )
-    dropout += ", which has a mask for each gate, ours one for all" if net.dropout and not net.tied else ""
+    dropout += ", and a mask of h for each gate" if net.dropout and not net.tied else ""
     return f"{counted}; {settings}; 20 epochs, as the paper gives no number{dropout}"
 
 

@@ -53,11 +53,12 @@ class Encoder(nn.Module):
         if not isinstance(source, Tensor) or source.dim() != axes:
             got = tuple(source.shape) if isinstance(source, Tensor) else type(source).__name__
             raise ValueError(f"expected a source of {axes} axes, (T, B{', I' * (axes - 2)}), got {got}")
-        if not len(source):
+        time, batch = source.shape[:2]  # len() would fix the length of an export
+        if not time:
             raise ValueError("expected a source of at least one step, got an empty one")
-        lengths_B = None if lengths is None else check_lengths(lengths, len(source), source.shape[1], source.device)
+        lengths_B = None if lengths is None else check_lengths(lengths, time, batch, source.device)
         if self.table is not None:
-            steps = torch.arange(len(source), device=source.device).unsqueeze(1)
+            steps = torch.arange(time, device=source.device).unsqueeze(1)
             inside = None if lengths_B is None else steps < lengths_B
             source = self.table(check_symbols(source, len(self.table.weight), inside, 0))
         output, _ = scan(self.core, source, None, lengths_B)

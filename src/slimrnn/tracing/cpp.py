@@ -30,7 +30,7 @@ def header(cells: Iterable[tuple[str, Lowered]]) -> str:
         program = assembled(cell)
         fingerprint, sizes = program.fingerprint, ", ".join(map(str, (*program[:8], len(program.products))))
         parts.append(f"\n// {comment}\n{struct(f'Cell_{fingerprint}', cell)}")
-        functions = f"Cell_{fingerprint}<T>::forward, Cell_{fingerprint}<T>::backward"
+        functions = f"Cell_{fingerprint}<T>::forward, SLIMRNN_BACK(Cell_{fingerprint}<T>::backward)"
         table.append(f'    {{"{fingerprint}", {{{sizes}}}, {functions}}},\n')
     parts.append(f"\ntemplate <class T>\nconstexpr CellCode<T> generated[] = {{\n{''.join(table)}}};\n")
     parts.append("constexpr int generated_count = int(sizeof(generated<float>) / sizeof(generated<float>[0]));\n")

@@ -35,7 +35,7 @@ class Traced(NamedTuple):
 
 
 _found: dict[Any, Traced | str] = {}
-_steps: dict[str, Trace] = {}  # by the text of the program
+_steps: dict[tuple[str, bool], Trace] = {}  # by the text of the program, and whether its numbers are complex
 
 
 class Around(NamedTuple):
@@ -66,9 +66,9 @@ def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 -
     return _found[key]
 
 
-def step_of_program(text: str) -> Trace | None:
+def step_of_program(text: str, is_complex: bool) -> Trace | None:
     """The step that a program was made from, or another one that computes the same; None if not of this process."""
-    return _steps.get(text)
+    return _steps.get((text, is_complex))
 
 
 def explain_once(cell: Cell, reason: str) -> None:
@@ -86,7 +86,7 @@ def _look(cell: Cell, around: Around) -> Traced | str:
         found = trace(cell, around.apply)
         by_hand = _by_hand().get((cell.complex, as_text(found.after)))
         native = NativeCell(by_hand or assembled(lowered(found)))
-        _steps[native.text] = found
+        _steps[native.text, found.is_complex] = found
         return Traced(found, native)
     except Untraceable as reason:
         return str(reason)

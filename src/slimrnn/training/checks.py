@@ -117,6 +117,8 @@ def _check_together(config: Config) -> None:
         raise ConfigError(f"expected bptt with an output at every step, got task {config.task.name}, which has one")
     if config.bptt is not None and config.model.bidirectional:
         raise ConfigError("expected bptt with one direction, got a bidirectional net, which needs the future")
+    if config.optim.scale_rate != 1 and not config.model.weight_norm:
+        raise ConfigError(f"expected scale_rate only with weight_norm, got {config.optim.scale_rate} without")
     size = config.task.samples("train", config.seed).size
     if config.train_size is not None and size is not None and config.train_size > size:
         raise ConfigError(f"expected train_size of at most {size:,}, got {config.train_size:,}")
@@ -147,7 +149,8 @@ def _check_optim(optim: OptimConfig) -> None:
             _run(check_number, name, value)
             if value <= 0:
                 raise ConfigError(f"expected {name} to be positive, got {value}")
-    for name in ("accumulator_start", "weight_decay", "recurrent_rate", "penalty", "momentum", "max_recoveries"):
+    at_least_zero = ("accumulator_start", "weight_decay", "recurrent_rate", "scale_rate", "penalty", "momentum")
+    for name in (*at_least_zero, "max_recoveries"):
         value = getattr(optim, name)
         _run(check_number, name, value)
         if value < 0:

@@ -24,8 +24,8 @@ class ModelConfig:
 
     cell: str = "lstm"
     """rnn, gru, lstm, mgu, lem, cornn, unicornn, fastgrnn, slstm, mingru, minlstm, layer-norm-lstm, layer-norm-gru,
-    antisymmetric-rnn, lipschitz-rnn, indrnn; module:name is one of your own; highway: layers without recurrence, for
-    the task mnist-highway"""
+    antisymmetric-rnn, lipschitz-rnn, indrnn, deep-transition-rnn; module:name is one of your own; highway: layers
+    without recurrence, for the task mnist-highway"""
     hidden: int = 128
     """hidden units per layer"""
     structure: str = "dense"
@@ -77,6 +77,7 @@ class ModelConfig:
     recurrent_dropout: Annotated[float | tuple[float, float], option("recurrent_dropout")] = OPTIONS[
         "recurrent_dropout"
     ].default
+    mask_per_gate: Annotated[bool, option("mask_per_gate")] = OPTIONS["mask_per_gate"].default
     readout_dropout: float = 0.0
     """dropout on what the read-out sees, one mask per sequence"""
     weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
@@ -106,6 +107,8 @@ class OptimConfig:
     weight_decay: float = 0.0
     recurrent_rate: float = 1.0
     """multiplies the learning rate of the recurrent matrices; 0 freezes them"""
+    scale_rate: float = 1.0
+    """weight_norm: multiplies the learning rate of the rows' scales"""
     readout_only: bool = False
     """train the read-out only: the recurrent layers stay what they are at the start"""
     clip_norm: float | None = None

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from slimrnn.structures.base import StructuredMap
 from slimrnn.training.batches import as_dtype
 from slimrnn.training.config import Config
 from slimrnn.training.task import Batch, Indices, Outcome, Task
@@ -108,6 +109,16 @@ class Totals:
             kept = {name: torch.cat([one[name] for one in everyone if name in one]) for name in {**everyone[0], **kept}}
         means = {name: total / weight for name, (total, weight) in zip(self.sums, sums.tolist(), strict=True)}
         return means | (task.pooled(kept) if kept else {}) | task.derived(means)
+
+
+@torch.no_grad()
+def mean_row_norm(model: nn.Module) -> float | None:
+    """‖v‖ of the rows w = s v / ‖v‖, in the mean; None without weight normalisation. Gradients are at right angles to
+    v, so updates make it longer; the longer v, the less a step turns w."""
+    maps = (m for m in model.modules() if isinstance(m, StructuredMap) and m.weight_norm)
+    rows = [(m, m.stored(name)) for m in maps for name in m.normed]
+    norms = [(v.flatten(-2) if m.complex else v).norm(dim=-1).flatten() for m, v in rows]
+    return float(torch.cat(norms).mean()) if norms else None
 
 
 def measure(model: nn.Module, task: Task, batches: Iterable[Batch], world: int = 1) -> dict[str, float]:

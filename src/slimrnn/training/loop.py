@@ -16,7 +16,7 @@ from slimrnn.training.batches import Batches, on_device
 from slimrnn.training.checkpoints import checkpoint_path, remove_old, write_checkpoint
 from slimrnn.training.config import Config
 from slimrnn.training.curve import Curve, Row
-from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, measure
+from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, mean_row_norm, measure
 from slimrnn.training.interrupts import Interrupts
 from slimrnn.training.learner import Learner
 from slimrnn.training.nets import WEIGHTS
@@ -127,6 +127,8 @@ class Loop:
         for split, batches in self.sets.items():
             scores = measure(learner.model, task, batches, self.place.world)
             row |= {f"{split}/{name}": value for name, value in scores.items()}
+        if (norm := mean_row_norm(learner.model)) is not None:
+            row["net/row_norm"] = norm
         watched, sign = row[f"valid/{task.monitor}"], 1 if task.lower_is_better else -1
         if sign * watched < self.best:
             self.best, self.best_update = sign * watched, learner.update

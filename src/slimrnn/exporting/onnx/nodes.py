@@ -57,6 +57,9 @@ class Nodes:
     def number(self, value: float) -> ir.Value:
         return self("Constant", value=ir.tensor(np.array(value, dtype=self.dtype.numpy())))
 
+    def numbers(self, values: Sequence[float]) -> ir.Value:
+        return self("Constant", value=ir.tensor(np.array(values, dtype=self.dtype.numpy())))
+
     def size(self, x: ir.Value, axis: int) -> ir.Value:
         """(1)"""
         return self("Shape", x, start=axis, end=axis + 1)

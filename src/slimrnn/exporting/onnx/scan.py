@@ -53,7 +53,7 @@ class Operands:
         return shape is not None and shape[0] == phases
 
     def trace(self) -> Trace:
-        found = step_of_program(self.plan.cell.text)
+        found = step_of_program(self.plan.cell.text, self.plan.complex)
         if found is None:
             raise ExportError(
                 "expected a layer of this process, got a program that another one exported: export the model itself"

@@ -150,9 +150,9 @@ def unitary_product(nodes: Nodes, gates: Gates, tensors: Sequence[Operand]) -> P
     v1, v2 = (nodes.cut(reflections, i, i + 1, 1) for i in range(2))
     steps = _steps(nodes, n)
     turns = nodes("Mod", nodes("Mul", nodes("Unsqueeze", steps, nodes.ints(1)), steps), nodes.whole(n))
-    angles = nodes("Mul", nodes("Cast", turns, to=nodes.dtype), nodes.number(2 * math.pi / n))
-    scale = Numbers(nodes.number(n**-0.5))
-    back = nodes.mul(scale, Numbers(nodes("Cos", angles), nodes("Sin", angles)))
+    angles = [2 * math.pi * k / n for k in range(n)]  # not by Cos: older runtimes lack it in double precision
+    waves = [nodes.numbers([n**-0.5 * wave(angle) for angle in angles]) for wave in (math.cos, math.sin)]
+    back = nodes.take(Numbers(*waves), turns, 0)
 
     def reflected(y: Numbers, v: Numbers) -> Numbers:
         y_v = nodes.mul(nodes.conj(v), y)

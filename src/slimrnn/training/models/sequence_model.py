@@ -28,6 +28,7 @@ from slimrnn.layers.affine import Affine
 from slimrnn.layers.options import OPTIONS
 from slimrnn.layers.stack import States
 from slimrnn.structures import Structure
+from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.dense import DenseMap
 from slimrnn.structures.legendre import LegendreMap
 from slimrnn.training.cells import OF_CELL, has_structure, layer_from
@@ -78,11 +79,15 @@ class SequenceModel(nn.Module):
         if self.training and self.readout_dropout:
             raise RuntimeError("expected eval() for step with readout_dropout, of one mask a sequence, got training")
         hidden_BH, state = self.rnn.step(x_t, state)
-        return self.output(functional.linear(hidden_BH, self.readout.weight, self.readout.bias)), state
+        return self.output(self.readout.product(hidden_BH)), state
 
     def initial_state(self, batch: int | None = None) -> Any:
         """The state before the first step."""
         return self.rnn.initial_state(batch)
+
+    def stages(self) -> list[nn.Module]:
+        """What the input passes through in a step, for exports that run steps only."""
+        return [self.rnn, self.readout, self.output]
 
 
 def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) -> RecurrentStack | ContextSwitching:
@@ -146,6 +151,13 @@ def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
         for layer in stack.cores:
             for recurrent in layer.maps:
                 yield from recurrent.parameters()
+
+
+def row_scales(model: nn.Module) -> Iterator[nn.Parameter]:
+    """The scales s of weight normalisation, w = s v / ‖v‖."""
+    for part in model.modules():
+        if isinstance(part, StructuredMap) and part.weight_norm:
+            yield from (part.get_parameter(f"{name}_scale") for name, scaled in part.normed.items() if scaled)
 
 
 def learned_initial_states(model: nn.Module) -> list[nn.Parameter]:

@@ -1,0 +1,1 @@
+"""A model's step as C99: the graph of the cell, the structures of its matrices and the read-out, with all weights."""
