@@ -13,7 +13,7 @@ from slimrnn.training.task import Task
 if TYPE_CHECKING:
     from slimrnn.training.record import Result
 
-ENDS = {"target": "reached its target", "budget": "stopped by its budget"}
+ENDS = {"target": "reached its target", "budget": "stopped by its budget", "patience": "stopped improving"}
 
 
 def show(result: Result, task: Task) -> None:

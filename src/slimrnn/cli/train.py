@@ -6,12 +6,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from slimrnn.cli.duration import Budget, seconds
 from slimrnn.cli.option_classes import config_of, run_options
 from slimrnn.cli.parsing import parse
 from slimrnn.cli.report import exit_code, show
 from slimrnn.cli.settings import starting_point
+from slimrnn.training.launch import my_place
 
 USAGE = """usage: slimrnn train TASK [OPTIONS]
        slimrnn train MODULE:CLASS [OPTIONS]
@@ -32,8 +34,7 @@ class Options:
 
 def run(arguments: Sequence[str]) -> int:
     """Train, and print the result."""
-    start, rest = starting_point(arguments, "train", USAGE)
-    filled = parse(run_options(Options(), start), rest, f"slimrnn train {start.task.name}", compact=True)
+    filled = _filled(arguments)
     budget = seconds(filled.budget)
     from slimrnn.training.run import train  # what it imports, --help can do without
 
@@ -41,3 +42,18 @@ def run(arguments: Sequence[str]) -> int:
     result = train(config, shlex.join(["slimrnn", "train", *arguments]), budget)
     show(result, config.task)
     return exit_code(result)
+
+
+def _filled(arguments: Sequence[str]) -> Any:
+    """The options, whose defaults depend on the data where the task says so: these are read once the file is known."""
+    start, rest = starting_point(arguments, "train", USAGE)
+    prog = f"slimrnn train {start.task.name}"
+    filled = parse(run_options(Options(), start), rest, prog, compact=True)
+    if filled.config is not None:  # settings of a file stay as they are
+        return filled
+    suited, why = filled.task.suited_config()
+    if not why:
+        return filled
+    if my_place().rank == 0:
+        print(f"{why}\n")
+    return parse(run_options(Options(), suited), rest, prog, compact=True)

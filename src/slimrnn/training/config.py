@@ -83,6 +83,8 @@ class ModelConfig:
     weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """clip the rows of the matrices to this norm after each update"""
+    pooling: Literal["last", "mean", "max"] = "last"
+    """tasks with one output per sequence: the read-out sees the last state, or the mean or the maximum over all steps"""
     readout_hidden: int = 0
     """hidden ReLU units of the read-out; 0: it is linear"""
     checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default
@@ -153,6 +155,8 @@ class Config:
     """truncated BPTT: cut sequences into pieces of this many steps, one update each, and carry the state over"""
     stop_at: float | None = None
     """stop as soon as the validation score reaches this value"""
+    patience: int | None = None
+    """stop after this many evaluations in a row without a better validation score"""
     seed: int = 0
     """random seed of the initial weights and of the data"""
     dtype: Literal["float32", "float64"] = "float32"

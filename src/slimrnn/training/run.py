@@ -60,8 +60,9 @@ def resume(
     result = run.result
     if result is not None and result.ended == "finished" and config.updates <= result.updates:
         return result
-    if result is not None and result.ended == "target" and config.stop_at == run.config.get("stop_at"):
-        return result
+    for ended, setting in (("target", "stop_at"), ("patience", "patience")):
+        if result is not None and result.ended == ended and getattr(config, setting) == run.config.get(setting):
+            return result
     command = command or shlex.join(sys.orig_argv)
     return _carry_out(Job(replace(config, out=run.directory), budget, quiet, command, callbacks))
 
