@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from slimrnn.tasks.own.classify import ClassifyTask
+from slimrnn.tasks.own.regress import RegressTask
 from slimrnn.tasks.own.sequences_task import SequencesTask
+from slimrnn.tasks.own.tag import TagTask
 
-__all__ = ["ClassifyTask", "SequencesTask"]
+__all__ = ["ClassifyTask", "RegressTask", "SequencesTask", "TagTask"]

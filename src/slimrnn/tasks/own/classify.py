@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from slimrnn._checks import check_count
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.tasks.own.defaults import one_output_config
-from slimrnn.tasks.own.frames import count
 from slimrnn.tasks.own.labelled_task import LabelledTask
 from slimrnn.tasks.own.outputs import outputs_of
-from slimrnn.tasks.own.samples import PartSamples
 from slimrnn.training.config import Config
-from slimrnn.training.task import Batch, Indices, Samples
+from slimrnn.training.task import Batch, Indices
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,6 @@ class ClassifyTask(LabelledTask):
     def strata(self) -> NDArray[Any]:
         return labels_of(self.sequences)
 
-    def samples(self, split: str, seed: int) -> Samples:
-        """In the order of the file, for any seed."""
-        return PartSamples(self, split, len(self.part(split)[1]))
-
-    def steps(self, sequences: Sequences, which: Indices) -> Indices:
-        return count(sequences.lengths[which], self.frame)
-
     def batch(self, sequences: Sequences, which: Indices) -> Batch:
         inputs, lengths = self.inputs(sequences, which)
         targets = np.zeros(len(which), dtype=np.int64)
@@ -67,26 +58,17 @@ class ClassifyTask(LabelledTask):
         return Batch(inputs, torch.from_numpy(targets), lengths=lengths if self.is_ragged else None)
 
     def suited_config(self) -> tuple[Config, str]:
-        return one_output_config(self, f"{self.output_size} classes", len(self.part("train")[1]))
+        return one_output_config(self, f"{self.output_size} classes")
 
     # --- predictions ------------------------------------------------------------------------------------
 
-    @property
-    def answer_columns(self) -> list[str]:
-        """Of a table of predictions."""
-        return ["predicted", *(f"p({name})" for name in self.classes)]
-
-    def answers(self, model: nn.Module, sequences: Sequences) -> Iterator[tuple[int, list[list[str]]]]:
-        """For each sequence its number and its rows: the class and all probabilities."""
-        for indices, output_BC, _ in outputs_of(self, model, sequences, np.arange(len(sequences))):
-            for index, row in zip(indices.tolist(), probabilities(output_BC), strict=True):
-                yield index, [[self.classes[int(row.argmax())], *(f"{value:.6f}" for value in row)]]
-
-
-def probabilities(output_BC: Tensor) -> NDArray[np.float64]:
-    """softmax, (B, C)."""
-    chances: NDArray[np.float64] = output_BC.double().softmax(-1).cpu().numpy()
-    return chances
+    def answers(
+        self, model: nn.Module, sequences: Sequences, which: Indices
+    ) -> Iterator[tuple[int, list[list[str]]]]:
+        """The class and all probabilities."""
+        for indices, output_BC, _ in outputs_of(self, model, sequences, which):
+            for index, row in zip(indices.tolist(), self.named(output_BC), strict=True):
+                yield index, [row]
 
 
 def labels_of(sequences: Sequences) -> NDArray[Any]:

@@ -1,40 +1,82 @@
-"""Settings that suit the data: size, rate, number of updates. They were chosen on training parts, see own-data.md."""
+"""Settings that suit the data: size, rate, number of updates. docs/own-data.md says how they were chosen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
+from slimrnn._texts import listed
+from slimrnn.tasks.own.sequences_task import SequencesTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
-
-if TYPE_CHECKING:
-    from slimrnn.tasks.own.classify import ClassifyTask
 
 STEPS = 50  # of the net, about, for a sequence of the median length
 FEW = 500  # training sequences below which noise and dropout help
+MANY = 2000  # and from which a larger net has enough to learn from
+EVERYONE = 1_000_000_000  # the size of a validation set that has all
+LONG = 400  # steps from which sequences are learned in pieces
+PIECE = 200  # steps of these
 
 
-def one_output_config(task: ClassifyTask, targets: str, train: int) -> tuple[Config, str]:
-    """For one answer per sequence."""
-    lengths = task.sequences.lengths
-    typical, columns = int(np.median(lengths)), len(task.sequences.columns)
-    frame = task.frame if task.frame > 1 else max(1, round(typical / STEPS))
-    hidden = 64 if train < 2000 else 128
+def one_output_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
+    """For one answer per sequence: two directions, the mean over all steps, frames of a long sequence."""
+    train = len(task.part("train")[1])
+    typical = int(np.median(task.sequences.lengths))
+    frame = task.stride if task.stride > 1 else max(1, round(typical / STEPS))
     few = train < FEW
-    batch = int(np.clip(train // 8, 8, 64))
-    updates = int(np.clip(60 * train // batch, 600, 3000))
-    noise = task.noise or (0.1 if few else 0.0)
-    every = max(10, updates // 20)
-    config = Config(
-        task.changed(frame=frame, noise=noise),
-        ModelConfig("gru", hidden, bidirectional=True, pooling="mean", readout_dropout=0.2 if few else 0.0),
+    model = ModelConfig(
+        "gru",
+        64 if train < MANY else 128,
+        bidirectional=True,
+        pooling="mean",
+        readout_dropout=0.2 if few else 0.0,
+    )
+    config = _config(task.changed(frame=frame, noise=task.noise or (0.1 if few else 0.0)), model, train)
+    why = f"a GRU of {model.hidden} units in each direction, and the mean of its states"
+    if frame > 1:
+        why += f"; {frame} steps of the data make one of the net, which learns {typical // frame} better than {typical}"
+    if few:
+        why += f"; noise and dropout, since {train:,} sequences are few"
+    return config, f"{described(task, targets)}\n{why}"
+
+
+def tagging_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
+    """For an answer at every step: one direction, so that the net can run on a stream."""
+    train = len(task.part("train")[1])
+    longest, few = int(task.sequences.lengths.max()), train < FEW
+    model = ModelConfig("gru", 64 if train < MANY else 128, readout_dropout=0.1 if few else 0.0)
+    config = _config(task, model, train)
+    why = f"a GRU of {model.hidden} units, which reads forward only and so can answer line by line"
+    if longest > LONG:
+        config = replace(config, bptt=PIECE, updates=2 * config.updates)
+        why += f"; sequences are learned in pieces of {PIECE} steps, with the state carried over"
+    return config, f"{described(task, targets)}\n{why}"
+
+
+def _config(task: SequencesTask, model: ModelConfig, train: int) -> Config:
+    batch = int(np.clip(train // 8, 1, 64)) if train < 64 else int(np.clip(train // 8, 8, 64))
+    updates = int(np.clip(40 * train // batch, 600, 2000))
+    every = updates // 20
+    return Config(
+        task,
+        model,
         OptimConfig("adamw", 5e-3, weight_decay=1e-2, clip_norm=1.0, schedule="cosine"),
         updates=updates,
         batch_size=batch,
-        valid_size=1_000_000,
+        valid_size=EVERYONE,
         eval_every=every,
         checkpoint_every=every,
         patience=10,
     )
-    return config, f"{train} {targets} {typical} {columns}"
+
+
+def described(task: SequencesTask, targets: str) -> str:
+    """What was read, and how it was split."""
+    sequences, test = task.sequences, task.test_sequences
+    count = len(sequences) + (0 if test is None else len(test))
+    shortest, longest = int(sequences.lengths.min()), int(sequences.lengths.max())
+    steps = f"{longest:,} steps" if shortest == longest else f"{shortest:,} to {longest:,} steps"
+    columns = f"{len(sequences.columns)} columns ({listed(sequences.columns, 60)})"
+    shared = ", ".join(f"{len(which):,} for {name}" for name, which in task.parts.items())
+    lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
+    return "\n".join([*lines, *sequences.notes])

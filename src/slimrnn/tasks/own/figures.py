@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from slimrnn.plotting import GREY, save
+from slimrnn.plotting import COLORS, GREY, save, styled
 from slimrnn.tasks.own.label_scores import accuracy, macro_f1
 from slimrnn.training.run_files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_NUMBERS = 20  # classes whose counts are written into the figure
 
@@ -44,10 +50,7 @@ def plot_confusion(counts_CC: Tensor, classes: Sequence[str], path: Path, title:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if len(classes) <= MOST_NUMBERS:
-        for i, row in enumerate(counts_CC.tolist()):
-            for j, count in enumerate(row):
-                if count:
-                    axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=10, color="white" if shares[i, j] > 0.55 else "black")
+        _write_counts(axes, counts_CC, shares)
     total = int(counts_CC.sum())
     subtitle = f"{total:,} for testing: accuracy {accuracy(counts_CC):.1%}, macro F1 {macro_f1(counts_CC):.3f}"
     axes.set_title(title, loc="left", fontsize=15, weight="bold", pad=28)
@@ -55,5 +58,32 @@ def plot_confusion(counts_CC: Tensor, classes: Sequence[str], path: Path, title:
     save(figure, path)
 
 
+def _write_counts(axes: Axes, counts_CC: Tensor, shares: NDArray[np.float32]) -> None:
+    for i, row in enumerate(counts_CC.tolist()):
+        for j, count in enumerate(row):
+            if count:
+                color = "white" if shares[i, j] > 0.55 else "black"
+                axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=10, color=color)
+
+
 def _short(name: str) -> str:
     return name if len(name) <= 14 else f"{name[:13]}…"
+
+
+def plot_numbers(
+    answers: NDArray[np.float64], numbers: NDArray[np.float64], path: Path, title: str, scores: Mapping[str, float]
+) -> None:
+    """A dot for each sequence; the line is where both are the same."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 6), dpi=160)
+    axes = figure.add_subplot()
+    low, high = min(answers.min(), numbers.min()), max(answers.max(), numbers.max())
+    axes.plot([low, high], [low, high], color=GREY, linewidth=1, linestyle="--", zorder=1)
+    axes.scatter(numbers, answers, s=18, color=COLORS[0], alpha=0.6, linewidths=0)
+    axes.set_xlabel("true", fontsize=12)
+    axes.set_ylabel("predicted", fontsize=12)
+    axes.set_aspect("equal", adjustable="box")
+    subtitle = f"{len(numbers):,} for testing: MAE {scores['mae']:.4g}, R² {scores['r2']:.3f}"
+    styled(axes, title, subtitle)
+    save(figure, path)

@@ -124,6 +124,17 @@ class LabelledTask(SequencesTask):
         loss = float(np.average(losses, weights=weights))
         return {"majority class": {"loss": loss, "accuracy": accuracy(counts), "macro_f1": macro_f1(counts)}}
 
+    # --- predictions ------------------------------------------------------------------------------------
+
+    @property
+    def answer_columns(self) -> list[str]:
+        return ["predicted", *(f"p({name})" for name in self.classes)]
+
+    def named(self, output_BC: Tensor) -> list[list[str]]:
+        """The class and all probabilities, a row for each output."""
+        chances_BC = output_BC.double().softmax(-1).tolist()
+        return [[self.classes[int(np.argmax(row))], *(f"{chance:.6f}" for chance in row)] for row in chances_BC]
+
     # --- what a run shows -------------------------------------------------------------------------------
 
     def illustrate(self, model: nn.Module, directory: Path) -> None:
@@ -137,7 +148,3 @@ class LabelledTask(SequencesTask):
             counts += self.kept(output, batch)["confusion"][0].cpu()
         write_confusion(counts, self.classes, directory / "confusion.csv")
         plot_confusion(counts, self.classes, directory / "confusion.png", self.title)
-
-    @property
-    def title(self) -> str:
-        return self.name if self.file is None else f"{self.name}: {self.file.stem}"

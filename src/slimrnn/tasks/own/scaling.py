@@ -48,8 +48,7 @@ class Scaling:
 
     def __call__(self, values_TBD: NDArray[np.float32]) -> NDArray[np.float32]:
         """Scaled values without gaps; time comes first."""
-        scaled = ((values_TBD - self.mean) / self.scale).astype(np.float32)
-        return filled(scaled)
+        return filled(((values_TBD - self.mean) / self.scale).astype(np.float32))
 
     def record(self) -> dict[str, Any]:
         """For run.json."""

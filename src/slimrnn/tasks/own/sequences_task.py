@@ -5,7 +5,8 @@ Shape suffixes: T time, B sequences, D columns, I input width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +23,11 @@ from slimrnn.data.sequences import Sequences
 from slimrnn.errors import ConfigError
 from slimrnn.tasks.own.frames import count, framed, width
 from slimrnn.tasks.own.reading import read_once
+from slimrnn.tasks.own.samples import PartSamples
 from slimrnn.tasks.own.scaling import Scaling
 from slimrnn.tasks.own.splits import SPLITS, check_not_empty, given_parts, held_out
 from slimrnn.training.config import Config
-from slimrnn.training.task import Batch, Indices, Outcome, Task
+from slimrnn.training.task import Batch, Indices, Outcome, Samples, Task
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -217,11 +219,41 @@ class SequencesTask(Task):
         inputs[np.arange(len(inputs))[:, None] >= lengths] = 0
         return torch.from_numpy(inputs), torch.from_numpy(lengths)
 
+    def samples(self, split: str, seed: int) -> Samples:
+        """In the order of the file, for any seed."""
+        return PartSamples(self, split, len(self.part(split)[1]))
+
+    def steps(self, sequences: Sequences, which: Indices) -> Indices:
+        """Of the net, for each sequence."""
+        return count(sequences.lengths[which], self.stride)
+
+    @abstractmethod
+    def batch(self, sequences: Sequences, which: Indices) -> Batch:
+        """Inputs, and targets where the sequences have labels."""
+
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
         """Noise is drawn anew for every update, from random numbers that belong to it."""
         if model.training and self.noise:
             batch = replace(batch, inputs=batch.inputs + self.noise * torch.randn_like(batch.inputs))
         return super().run(model, batch, state)
+
+    @property
+    def title(self) -> str:
+        """Of figures."""
+        return self.name if self.file is None else f"{self.name}: {self.file.stem}"
+
+    # --- predictions ------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def answer_columns(self) -> list[str]:
+        """Of a table of predictions, after the name of the sequence."""
+
+    @abstractmethod
+    def answers(
+        self, model: nn.Module, sequences: Sequences, which: Indices
+    ) -> Iterator[tuple[int, list[list[str]]]]:
+        """For each of these sequences its number and its rows in a table of predictions, in any order."""
 
     def check(self, config: Config) -> None:
         for split in SPLITS:
