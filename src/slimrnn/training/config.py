@@ -84,7 +84,7 @@ class ModelConfig:
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """clip the rows of the matrices to this norm after each update"""
     pooling: Literal["last", "mean", "max"] = "last"
-    """tasks with one output per sequence: the read-out sees the last state, or the mean or the maximum over all steps"""
+    """tasks with one output per sequence: what the read-out sees, the last state or the mean or maximum over all"""
     readout_hidden: int = 0
     """hidden ReLU units of the read-out; 0: it is linear"""
     checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default

@@ -38,7 +38,8 @@ ENTRIES: dict[str, type] = {  # what a record may have beside its settings
     "resumed_by": list,
 }
 _IN_WORDS: dict[type, str] = {str: "a text", dict: "a dict", list: "a list"}
-FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_at", "patience"}  # may differ when a run goes on
+# May differ when a run goes on.
+FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_at", "patience"}
 
 
 @dataclass(frozen=True)

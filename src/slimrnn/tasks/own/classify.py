@@ -55,16 +55,14 @@ class ClassifyTask(LabelledTask):
         targets = np.zeros(len(which), dtype=np.int64)
         if sequences.labels is not None:
             targets = self.numbers_of(labels_of(sequences)[which], "the data")
-        return Batch(inputs, torch.from_numpy(targets), lengths=lengths if self.is_ragged else None)
+        return Batch(inputs, torch.from_numpy(targets), lengths=lengths)
 
     def suited_config(self) -> tuple[Config, str]:
         return one_output_config(self, f"{self.output_size} classes")
 
     # --- predictions ------------------------------------------------------------------------------------
 
-    def answers(
-        self, model: nn.Module, sequences: Sequences, which: Indices
-    ) -> Iterator[tuple[int, list[list[str]]]]:
+    def answers(self, model: nn.Module, sequences: Sequences, which: Indices) -> Iterator[tuple[int, list[list[str]]]]:
         """The class and all probabilities."""
         for indices, output_BC, _ in outputs_of(self, model, sequences, which):
             for index, row in zip(indices.tolist(), self.named(output_BC), strict=True):

@@ -14,28 +14,28 @@ from slimrnn.data.roles import Roles
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import ConfigError, DataError
 from slimrnn.tasks.loading import run_config
-from slimrnn.tasks.own.sequences_task import SequencesTask
+from slimrnn.tasks.own.own_task import OwnTask
 
 AT_A_TIME = 1024  # sequences whose rows are held
 
 
-def load_predictor(directory: Path, task: str | None = None) -> tuple[SequencesTask, nn.Module]:
+def load_predictor(directory: Path, task: str | None = None) -> tuple[OwnTask, nn.Module]:
     """The task of a run and its best net; the file that it was trained on is not needed."""
     from slimrnn.training.nets import read_net
     from slimrnn.training.record import Run
 
     run = Run(directory)
     config = run_config(run, task)
-    if not isinstance(config.task, SequencesTask):
+    if not isinstance(config.task, OwnTask):
         raise ConfigError(f"expected a run on your own sequences, got {directory}, which is one on {config.task.name}")
     known = config.task.restored(run.record.get("data") or {})
     return known, read_net(run.best_weights, replace(config, task=known)).eval()
 
 
-def read_new(path: Path, task: SequencesTask) -> Sequences:
+def read_new(path: Path, task: OwnTask) -> Sequences:
     """Sequences to predict, with the columns that the net was trained on; labels are not needed."""
     sequences = read_sequences(path, unlabelled(task.roles), to_predict=True)
-    wanted = task.scaling.columns
+    wanted = task.input_columns
     if sequences.columns != wanted:
         raise DataError(
             f"expected the columns that the net was trained on ({', '.join(wanted)}) in {path}, got "
@@ -49,12 +49,12 @@ def unlabelled(roles: Roles) -> Roles:
     return replace(roles, label=None, labels="none", split=None)
 
 
-def heading(task: SequencesTask) -> list[str]:
+def heading(task: OwnTask) -> list[str]:
     """The first row."""
     return [task.roles.sequence or "sequence", *task.answer_columns]
 
 
-def predictions(task: SequencesTask, model: nn.Module, sequences: Sequences) -> Iterator[list[str]]:
+def predictions(task: OwnTask, model: nn.Module, sequences: Sequences) -> Iterator[list[str]]:
     """The other rows, in the order of the sequences."""
     for start in range(0, len(sequences), AT_A_TIME):
         which = np.arange(start, min(start + AT_A_TIME, len(sequences)))

@@ -76,7 +76,7 @@ class RegressTask(SequencesTask):
         return Batch(
             inputs,
             torch.from_numpy(targets.astype(np.float32))[:, None],
-            lengths=lengths if self.is_ragged else None,
+            lengths=lengths,
         )
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
@@ -117,9 +117,7 @@ class RegressTask(SequencesTask):
 
     answer_columns = ["predicted"]  # noqa: RUF012 -- never changed
 
-    def answers(
-        self, model: nn.Module, sequences: Sequences, which: Indices
-    ) -> Iterator[tuple[int, list[list[str]]]]:
+    def answers(self, model: nn.Module, sequences: Sequences, which: Indices) -> Iterator[tuple[int, list[list[str]]]]:
         mean, scale = self.target_scale
         for indices, output_B1, _ in outputs_of(self, model, sequences, which):
             for index, answer in zip(indices.tolist(), output_B1[:, 0].double().tolist(), strict=True):

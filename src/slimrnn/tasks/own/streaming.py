@@ -14,8 +14,8 @@ from torch import nn
 from slimrnn._texts import decimal, listed, shown
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
+from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.predicting import predictions
-from slimrnn.tasks.own.sequences_task import SequencesTask
 from slimrnn.tasks.own.tag import TagTask
 
 SEPARATORS = ",\t;|"
@@ -23,9 +23,7 @@ MISSING = ("", "nan", "na", "null", "?")
 Row = tuple[str, str, list[float]]  # sequence, time, values
 
 
-def stream(
-    task: SequencesTask, model: nn.Module, lines: Iterable[str], write: Callable[[Sequence[str]], None]
-) -> None:
+def stream(task: OwnTask, model: nn.Module, lines: Iterable[str], write: Callable[[Sequence[str]], None]) -> None:
     """Tags of a net that reads forward are written line by line; everything else once its sequence is complete: when
     a line of another sequence follows, an empty line, or the end."""
     rows = _rows(task, iter(lines))
@@ -58,7 +56,7 @@ def _tag(task: TagTask, model: Any, rows: Iterator[Row | None], write: Callable[
 
 
 def _predict(
-    task: SequencesTask, model: nn.Module, rows: Iterator[Row | None], write: Callable[[Sequence[str]], None]
+    task: OwnTask, model: nn.Module, rows: Iterator[Row | None], write: Callable[[Sequence[str]], None]
 ) -> None:
     held: list[Row] = []
     for row in _with_end(rows):
@@ -75,21 +73,21 @@ def _with_end(rows: Iterator[Row | None]) -> Iterator[Row | None]:
     yield None
 
 
-def _sequence(task: SequencesTask, rows: Sequence[Row]) -> Sequences:
+def _sequence(task: OwnTask, rows: Sequence[Row]) -> Sequences:
     values = np.array([values for _, _, values in rows], dtype=np.float32)
     times = [decimal(time) for _, time, _ in rows]
     known = None if None in times else np.array(times, dtype=np.float64)
-    return Sequences(values, np.array([0, len(rows)]), task.scaling.columns, (rows[0][0],), times=known)
+    return Sequences(values, np.array([0, len(rows)]), task.input_columns, (rows[0][0],), times=known)
 
 
-def _rows(task: SequencesTask, lines: Iterator[str]) -> Iterator[Row | None]:
+def _rows(task: OwnTask, lines: Iterator[str]) -> Iterator[Row | None]:
     """Sequence, time and values of each line; None for an empty line."""
     first = next(lines, "").rstrip("\r\n").removeprefix("\ufeff")
     separator = max(SEPARATORS, key=first.count)
     header = next(csv.reader([first], delimiter=separator), [])
     places = {name: place for place, name in enumerate(header)}
     roles = task.roles
-    needed = [*(name for name in (roles.sequence, roles.time) if name), *task.scaling.columns]
+    needed = [*(name for name in (roles.sequence, roles.time) if name), *task.input_columns]
     for name in needed:
         if name not in places:
             raise DataError(f"expected a column {name} in line 1 of the input, got {listed(header) or 'none'}")
@@ -102,7 +100,7 @@ def _rows(task: SequencesTask, lines: Iterator[str]) -> Iterator[Row | None]:
             raise DataError(f"expected {len(header)} fields in line {number:,} of the input, got {len(fields)}")
         name = fields[places[roles.sequence]] if roles.sequence else ""
         time = fields[places[roles.time]] if roles.time else str(number - 2)
-        yield name, time, [_number(fields[places[column]], column, number) for column in task.scaling.columns]
+        yield name, time, [_number(fields[places[column]], column, number) for column in task.input_columns]
 
 
 def _number(text: str, column: str, line: int) -> float:

@@ -42,7 +42,7 @@ class TagTask(LabelledTask):
     def batch(self, sequences: Sequences, which: Indices) -> Batch:
         """Steps without a label have no weight."""
         inputs, lengths = self.inputs(sequences, which)
-        inside_TB = np.arange(len(inputs))[:, None] < lengths.numpy()
+        inside_TB = np.arange(len(inputs))[:, None] < self.steps(sequences, which)
         classes_TB = np.zeros(inside_TB.shape, dtype=np.int64)
         if sequences.labels is not None:
             labels = step_labels(sequences)
@@ -54,7 +54,7 @@ class TagTask(LabelledTask):
             inputs,
             torch.from_numpy(np.maximum(classes_TB, 0)),
             torch.from_numpy(weights_TB),
-            lengths if self.is_ragged else None,
+            lengths,
         )
 
     def suited_config(self) -> tuple[Config, str]:
@@ -64,9 +64,7 @@ class TagTask(LabelledTask):
     def answer_columns(self) -> list[str]:
         return [self.roles.time or "step", *super().answer_columns]
 
-    def answers(
-        self, model: nn.Module, sequences: Sequences, which: Indices
-    ) -> Iterator[tuple[int, list[list[str]]]]:
+    def answers(self, model: nn.Module, sequences: Sequences, which: Indices) -> Iterator[tuple[int, list[list[str]]]]:
         """For every step the class and all probabilities."""
         for indices, output_TBC, _ in outputs_of(self, model, sequences, which):
             for place, index in enumerate(indices.tolist()):
