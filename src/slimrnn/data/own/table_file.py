@@ -1,0 +1,57 @@
+"""Tables that are read piece by piece: what CSV and Parquet files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from slimrnn._texts import shown
+from slimrnn.data.own.csv_file import CsvFile
+from slimrnn.data.tables import read_table
+from slimrnn.errors import DataError
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+ROWS = 2**16  # of a piece of a Parquet file
+
+
+class TableFile(Protocol):
+    """Columns by name, and rows of texts or of a Parquet file's types."""
+
+    path: Path
+    names: tuple[str, ...]
+    has_header: bool
+
+    def pieces(self) -> Iterator[DataFrame]:
+        """All rows; to be called once."""
+
+    def place(self, row: int) -> str:
+        """Where a row is, for messages."""
+
+
+def open_table(path: Path, kind: str) -> TableFile:
+    """A file of the kind "csv", "tsv" or "parquet"."""
+    return _Parquet(path) if kind == "parquet" else CsvFile(path, kind)
+
+
+def refuse(table: TableFile, row: int, name: str, expected: str, got: object, hint: str = "") -> NoReturn:
+    """A value, with its column and its place."""
+    raise DataError(
+        f"expected {expected} as {name} in {table.path}, got {shown(got)} in {table.place(row)}{hint and ': '}{hint}"
+    )
+
+
+class _Parquet:
+    has_header = True
+
+    def __init__(self, path: Path) -> None:
+        read = read_table(path)
+        self.path, self.place, self._frame = path, read.place, read.frame
+        self.names = tuple(read.frame.columns)
+        if not self.names:
+            raise DataError(f"expected a table in {path}, got one without columns")
+
+    def pieces(self) -> Iterator[DataFrame]:
+        yield from self._frame.iter_slices(ROWS)
