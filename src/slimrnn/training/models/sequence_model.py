@@ -138,8 +138,12 @@ def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
     """The structure that a text such as "low-rank+diagonal" stands for; `which` is the field that holds it.
 
     A name may bring its arguments, "low-rank(8)"; without them the settings of that name are taken. "module:name" is
-    one that a module on the path has."""
-    return read_structure(getattr(config, which), which, lambda name, given: _term(name, given, config, which))
+    one that a module on the path has. In Python, where nothing is written to run.json, the field may also hold the
+    structure itself."""
+    held = getattr(config, which)
+    if isinstance(held, Structure):
+        return held
+    return read_structure(held, which, lambda name, given: _term(name, given, config, which))
 
 
 def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
