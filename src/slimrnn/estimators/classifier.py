@@ -53,7 +53,8 @@ class SequenceClassifier(ClassifierMixin, LabelledEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most likely class of each sequence, (N)."""
-        answers: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(-1)]
+        best = self.predict_proba(X).argmax(-1)
+        answers: NDArray[Any] = self.classes_[best]
         return answers
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -116,7 +116,7 @@ def _text(record: Mapping[str, Any]) -> str:
         return json.dumps(_strict(record), indent=1, allow_nan=False) + "\n"
     except TypeError as error:
         raise TypeError(
-            f"expected numbers and texts as parameters and classes, to save them, got others: {error}"
+            f"expected parameters and classes that are numbers and texts, to save them, got others: {error}"
         ) from None
 
 

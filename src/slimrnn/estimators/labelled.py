@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import Tensor
 
+from slimrnn._checks import check_number
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.estimators.base import SequenceEstimator
@@ -38,6 +39,9 @@ class LabelledEstimator(SequenceEstimator):
         given = read(X, sequence=self.sequence, time=self.time, label=self.label, columns=self.columns)
         sequences = replace(given.sequences, labels=self._learned(targets(given, y)), parts=None)
         seed = self._seed()
+        check_number("validation_fraction", self.validation_fraction)
+        if not 0 <= self.validation_fraction < 0.9:
+            raise ValueError(f"expected validation_fraction from 0 to 0.9, got {self.validation_fraction}")
         return self._train(self._checked(self._task(sequences, seed)), given, seed)
 
     def _learned(self, y: NDArray[Any]) -> NDArray[Any]:
