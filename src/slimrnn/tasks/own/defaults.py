@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slimrnn._texts import listed
+from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.sequences_task import SequencesTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
+
+if TYPE_CHECKING:
+    from slimrnn.tasks.own.forecast import ForecastTask
 
 STEPS = 50  # of the net, about, for a sequence of the median length
 FEW = 500  # training sequences below which noise and dropout help
@@ -16,6 +21,7 @@ MANY = 2000  # and from which a larger net has enough to learn from
 AT_MOST = 2000  # sequences that evaluations on the way read, and of the validation set
 LONG = 400  # steps from which sequences are learned in pieces
 PIECE = 200  # steps of these
+ENDS = (("train", "valid"), ("valid", "test"), ("test", "end"))
 
 
 def one_output_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
@@ -53,7 +59,7 @@ def tagging_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
     return config, f"{described(task, targets)}\n{why}"
 
 
-def _config(task: SequencesTask, model: ModelConfig, train: int) -> Config:
+def _config(task: OwnTask, model: ModelConfig, train: int) -> Config:
     batch = int(np.clip(train // 8, 1, 64)) if train < 64 else int(np.clip(train // 8, 8, 64))
     updates = int(np.clip(40 * train // batch, 600, 2000))
     every = updates // 20
@@ -80,3 +86,22 @@ def described(task: SequencesTask, targets: str) -> str:
     shared = ", ".join(f"{len(which):,} for {name}" for name, which in task.parts.items())
     lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
     return "\n".join([*lines, *sequences.notes])
+
+
+def forecast_config(task: ForecastTask) -> tuple[Config, str]:
+    """For forecasts: one direction, an answer after every step, the naive forecast to start from."""
+    count = len(task.windows("train"))
+    model = ModelConfig("gru", 64)
+    config = _config(task.changed(context=task.reads, noise=task.noise or 0.05), model, count)
+    config = replace(config, optim=replace(config.optim, lr=2e-3), batch_size=min(32, config.batch_size))
+    naive = "the last value" if task.base == 1 else f"the value {task.base} steps ago"
+    why = (
+        f"a GRU of {model.hidden} units that reads {task.reads} steps and forecasts the difference to {naive}, "
+        "the best naive forecast of the training part"
+    )
+    series = f"{len(task.series):,} series" if len(task.series) > 1 else "one series"
+    lengths = task.series.lengths
+    steps = f"{lengths.max():,}" if lengths.min() == lengths.max() else f"{lengths.min():,} to {lengths.max():,}"
+    parts = ", ".join(f"{int((task.cuts[end] - task.cuts[name]).sum()):,} for {name}" for name, end in ENDS)
+    read = f"{series} of {steps} steps ({listed(task.targets, 60)}), {task.horizon} steps ahead: {parts}, in this order"
+    return config, "\n".join([read, *task.sequences.notes, why])

@@ -125,14 +125,6 @@ class OwnTask(Task):
     def input_columns(self) -> tuple[str, ...]:
         """Columns of the file that the net reads."""
 
-    @abstractmethod
-    def steps(self, sequences: Sequences, which: Indices) -> Indices:
-        """Steps of the net, for each sequence."""
-
-    @abstractmethod
-    def batch(self, sequences: Sequences, which: Indices) -> Batch:
-        """Inputs, and targets where the sequences have labels."""
-
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
         """Noise is drawn anew for every update, from random numbers that belong to it."""
         if model.training and self.noise:
