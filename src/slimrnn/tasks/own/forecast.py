@@ -25,7 +25,8 @@ from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.tasks.averages import average
 from slimrnn.tasks.own.defaults import forecast_config
-from slimrnn.tasks.own.forecast_scores import naive, pinball, symmetric
+from slimrnn.tasks.own.forecast_scores import quantile_scores
+from slimrnn.tasks.own.naive_forecasts import naive_scores
 from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.scaling import Scaling
 from slimrnn.tasks.own.series import Series
@@ -64,12 +65,10 @@ class ForecastTask(OwnTask):
             check_count("period", period)
         if self.context is not None:
             check_count("context", self.context)
-        if sorted(set(self.quantiles)) != list(self.quantiles) or 0.5 not in self.quantiles:
-            raise ValueError(
-                f"expected increasing quantiles with 0.5 among them, got {listed(map(str, self.quantiles))}"
-            )
-        if not all(0 < level < 1 for level in self.quantiles):
-            raise ValueError(f"expected quantiles between 0 and 1, got {listed(map(str, self.quantiles))}")
+        levels = self.quantiles
+        if sorted(set(levels)) != list(levels) or 0.5 not in levels or not 0 < min(levels) <= max(levels) < 1:
+            given = listed(map(str, levels)) or "none"
+            raise ValueError(f"expected increasing quantiles between 0 and 1, 0.5 among them, got {given}")
 
     # --- data -------------------------------------------------------------------------------------------
 
@@ -140,12 +139,10 @@ class ForecastTask(OwnTask):
     def windows(self, split: str) -> Windows:
         """Of a part."""
         check_choice("split", split, SPLITS)
-        least = max(2, min(self.reads, int(self.cuts["valid"].min()) // 2))
-        first, last = origins(self.cuts, split, self.horizon, least)
-        return windows(first, last, self.reads, self.span, overlap=split == "train")
+        return windows(*self._origins(split), self.reads, self.span, overlap=split == "train")
 
     @cached_property
-    def _windows(self) -> dict[str, Windows]:
+    def all_windows(self) -> dict[str, Windows]:
         return {split: self.windows(split) for split in SPLITS}
 
     @cached_property
@@ -208,26 +205,12 @@ class ForecastTask(OwnTask):
         """The pinball loss in units of the windows; errors of the median in the data's units; the share of values
         inside the interval."""
         ahead = self.horizon
-        residual, base = batch.targets[..., :ahead], batch.targets[..., ahead : 2 * ahead]
-        level, scale, unit = (batch.targets[..., 2 * ahead + k, None] for k in range(3))
-        known = residual.isfinite()
-        residual = residual.nan_to_num()
-        weights = known.to(output.dtype)
-        if batch.weights is not None:
-            weights = weights * batch.weights.to(output.dtype).unsqueeze(-1)
+        weights = None if batch.weights is None else batch.weights.to(output.dtype).unsqueeze(-1)
+        known = batch.targets[..., :ahead].isfinite().to(output.dtype)
+        weights = known if weights is None else known * weights
         outputs = output.unflatten(-1, (ahead, len(self.quantiles)))
-        scores = {"loss": average(pinball(outputs, residual, self.quantiles), weights)}
-        outputs = outputs.detach().sort(-1).values
-        median = outputs[..., self.quantiles.index(0.5)]
-        errors, truth = (residual - median) * scale, (residual + base) * scale + level
-        inside = (residual >= outputs[..., 0]) & (residual <= outputs[..., -1])
-        values = {
-            "mae": errors.abs(),
-            "mase": errors.abs() / unit,
-            "smape": symmetric(errors, truth - errors, truth),
-            "coverage": inside.to(output.dtype),
-        }
-        return scores | {name: average(value, weights) for name, value in values.items()}
+        values = quantile_scores(outputs, batch.targets, self.quantiles)
+        return {name: average(value, weights) for name, value in values.items()}
 
     def rivals(self, split: str) -> dict[str, dict[str, float]]:
         """The last value, and the value one period ago."""
@@ -235,23 +218,12 @@ class ForecastTask(OwnTask):
         return {name: self._naive(split, period) for period, name in names.items()}
 
     def _naive(self, split: str, period: int) -> dict[str, float]:
+        return naive_scores(self.series, *self._origins(split), self.units, period)
+
+    def _origins(self, split: str) -> tuple[Indices, Indices]:
+        """First and last one of each series in a part."""
         least = max(2, min(self.reads, int(self.cuts["valid"].min()) // 2))
-        first, last = origins(self.cuts, split, self.horizon, least)
-        errors, relative, scaled = [], [], []
-        for number in np.flatnonzero(last >= first):
-            places = np.arange(first[number], last[number] + 1)
-            values = self.series.one(int(number))
-            guess = naive(values, places, self.horizon, period)
-            guess = np.where(np.isfinite(guess), guess, values[places][:, None])
-            chosen = Windows(*(np.array([n]) for n in (number, 0, len(values), 0)))
-            truth = self.series.ahead(chosen, 1)[0][places, 0]
-            known = np.isfinite(truth)
-            gap = torch.from_numpy((truth - guess)[known])
-            errors.append(gap.abs().numpy())
-            relative.append(symmetric(gap, torch.from_numpy(guess[known]), torch.from_numpy(truth[known])).numpy())
-            scaled.append(errors[-1] / self.units[number])
-        means = (float(np.concatenate(pieces).mean()) if pieces else 0.0 for pieces in (errors, scaled, relative))
-        return dict(zip(("mae", "mase", "smape"), means, strict=True))
+        return origins(self.cuts, split, self.horizon, least)
 
     def suited_config(self) -> tuple[Config, str]:
         return forecast_config(self)
@@ -270,13 +242,10 @@ class ForecastTask(OwnTask):
             numbers = index * len(names) + np.arange(len(names))
             rows: list[list[str]] = []
             times = series.clock(index).later(self.horizon)
-            for name, forecasts in zip(
-                names, self.forecasts(model, series, numbers, series.lengths[numbers] - 1), strict=True
-            ):
+            found = self.forecasts(model, series, numbers, series.lengths[numbers] - 1)
+            for name, forecast in zip(names, found, strict=True):
                 column = [name] if len(names) > 1 else []
-                rows += [
-                    [*column, time, *(f"{q:.7g}" for q in row)] for time, row in zip(times, forecasts, strict=True)
-                ]
+                rows += [[*column, time, *(f"{q:.7g}" for q in row)] for time, row in zip(times, forecast, strict=True)]
             yield index, rows
 
     @torch.no_grad()
@@ -311,9 +280,9 @@ class _WindowSamples:
     size: int
 
     def lengths(self, indices: Indices) -> Indices:
-        return self.task._windows[self.split].steps[indices]
+        return self.task.all_windows[self.split].steps[indices]
 
     def fetch(self, indices: Indices) -> Batch:
-        task, found = self.task, self.task._windows[self.split]
+        task, found = self.task, self.task.all_windows[self.split]
         chosen = Windows(*(part[indices] for part in (found.series, found.first, found.steps, found.read)))
         return task.window_batch(task.series, chosen, task.units[chosen.series])

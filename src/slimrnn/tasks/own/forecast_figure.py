@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from slimrnn.plotting import COLORS, GREY, save, styled
-from slimrnn.tasks.own.forecast_scores import naive
+from slimrnn.tasks.own.naive_forecasts import naive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +34,8 @@ def plot_forecasts(task: ForecastTask, model: nn.Module, path: Path) -> None:
         sequence, column = divmod(place, len(task.targets))
         name = task.targets[column] + (f", {task.sequences.ids[sequence]}" if len(task.sequences) > 1 else "")
         low, high = task.quantiles[0], task.quantiles[-1]
-        subtitle = f"{task.horizon} steps ahead, again and again in the test part; the band is {high - low:.0%} wide"
-        styled(axes, f"{task.title}: {name}" if place == 0 else name, subtitle if place == 0 else "")
+        subtitle = f"{task.horizon} steps ahead, in the test part; the band is to hold {high - low:.0%} of the values"
+        styled(axes, f"Forecast of {name}", subtitle if place == 0 else "")
     figure.tight_layout()
     save(figure, path)
 
@@ -47,14 +48,24 @@ def _draw(axes: Axes, task: ForecastTask, model: nn.Module, number: int) -> None
     guesses = naive(values, origins, ahead, task.base)
     start = max(0, int(origins[0]) - max(2 * ahead, task.reads))
     end = int(origins[-1]) + ahead
-    axes.plot(np.arange(start, end + 1), values[start : end + 1], color="#3a3a3a", linewidth=1.6, label="truth")
+    x, label = _axis(task, number)
+    axes.plot(x[start : end + 1], values[start : end + 1], color="#3a3a3a", linewidth=1.6, label="truth")
     middle = task.quantiles.index(0.5)
     for place, origin in enumerate(origins):
-        steps = np.arange(origin + 1, origin + 1 + ahead)
+        steps = x[origin + 1 : origin + 1 + ahead]
         names = ("forecast", "naive") if place == 0 else (None, None)
         axes.fill_between(steps, found[place, :, 0], found[place, :, -1], color=COLORS[0], alpha=0.2, linewidth=0)
         axes.plot(steps, guesses[place], color=GREY, linewidth=1, linestyle="--", label=names[1])
         axes.plot(steps, found[place, :, middle], color=COLORS[0], linewidth=2, label=names[0])
-    axes.axvline(float(origins[0]), color=GREY, linewidth=0.8)
-    axes.set_xlabel("steps", fontsize=11)
+    axes.axvline(x[origins[0]], color=GREY, linewidth=0.8)
+    axes.set_xlabel(label, fontsize=11)
     axes.legend(loc="best", fontsize=10, frameon=False)
+
+
+def _axis(task: ForecastTask, number: int) -> tuple[NDArray[Any], str]:
+    """Times of a series' steps, or else their numbers."""
+    sequences, sequence = task.sequences, number // len(task.targets)
+    if sequences.times is None:
+        return np.arange(sequences.lengths[sequence]), "steps"
+    times = sequences.times[sequences.starts[sequence] : sequences.starts[sequence + 1]]
+    return times, task.roles.time or "time"

@@ -1,15 +1,13 @@
-"""Scores of forecasts, and the forecasts that everybody can make.
+"""Scores of forecasts.
 
-Shape suffixes: H steps ahead, Q quantiles, O origins.
+Shape suffixes: H steps ahead, Q quantiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 TINY = 1e-12
@@ -22,22 +20,26 @@ def pinball(forecasts: Tensor, targets: Tensor, quantiles: Sequence[float]) -> T
     return torch.maximum(levels * errors, (levels - 1) * errors).mean(-1)
 
 
-def naive(values: NDArray[np.float64], origins: NDArray[np.int64], horizon: int, period: int) -> NDArray[np.float64]:
-    """The last known value at the same place of the period, (O, H); period 1: the last value. NaN where the series
-    does not reach back as far."""
-    ahead = np.arange(1, horizon + 1)
-    places = origins[:, None] + ahead - period * (-(-ahead // period))
-    return np.where(places >= 0, values[np.maximum(places, 0)], np.nan)
-
-
-def naive_error(values: NDArray[np.float64], period: int) -> float:
-    """Mean absolute difference over a period: the unit of MASE."""
-    period = period if len(values) > period else 1
-    differences = np.abs(values[period:] - values[:-period])
-    known = differences[np.isfinite(differences)]
-    return max(float(known.mean()), TINY) if len(known) else 1.0
-
-
 def symmetric(errors: Tensor, forecasts: Tensor, targets: Tensor) -> Tensor:
     """2 |e| / (|forecast| + |target|), of which sMAPE is the mean."""
     return 2 * errors.abs() / (forecasts.abs() + targets.abs()).clamp_min(TINY)
+
+
+def quantile_scores(outputs: Tensor, targets: Tensor, quantiles: Sequence[float]) -> dict[str, Tensor]:
+    """Each of shape (..., H), of outputs (..., H, Q). `targets` are, side by side, what the outputs should be (H), what
+    they are added to (H), level and scale of their unit, and the unit of MASE; of missing values, zero is right."""
+    ahead = outputs.shape[-2]
+    residual, base = targets[..., :ahead].nan_to_num(), targets[..., ahead : 2 * ahead]
+    level, scale, unit = (targets[..., 2 * ahead + k, None] for k in range(3))
+    loss = pinball(outputs, residual, quantiles)
+    outputs = outputs.detach().sort(-1).values
+    errors = (residual - outputs[..., [*quantiles].index(0.5)]) * scale
+    truth = (residual + base) * scale + level
+    inside = (residual >= outputs[..., 0]) & (residual <= outputs[..., -1])
+    return {
+        "loss": loss,
+        "mae": errors.abs(),
+        "mase": errors.abs() / unit,
+        "smape": symmetric(errors, truth - errors, truth),
+        "coverage": inside.to(loss.dtype),
+    }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slimrnn.data.sequences import Sequences
 from slimrnn.tasks.own.calendar import Clock, waves
-from slimrnn.tasks.own.forecast_scores import naive_error
+from slimrnn.tasks.own.naive_forecasts import naive_error
 from slimrnn.tasks.own.scaling import Scaling, filled
 from slimrnn.tasks.own.windows import Windows
 from slimrnn.training.task import Indices
@@ -58,6 +58,11 @@ class Series:
         sequence, column = divmod(series, len(self.targets))
         start, end = self.sequences.starts[sequence : sequence + 2]
         return self.values[start:end, column].astype(np.float64)
+
+    def gaps(self, series: int) -> NDArray[np.bool_]:
+        """Which of its values are missing."""
+        sequence, column = divmod(series, len(self.targets))
+        return ~np.isfinite(self.sequences[sequence][:, self.sequences.columns.index(self.targets[column])])
 
     @cached_property
     def calendar(self) -> NDArray[np.float32]:
