@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slimrnn.tasks.own.forecast import ForecastTask
 
 STEPS = 50  # of the net, about, for a sequence of the median length
+TOO_FEW = 300  # training sequences of which a classifier can spare none for validation
 FEW = 500  # training sequences below which noise and dropout help
 MANY = 2000  # and from which a larger net has enough to learn from
 AT_MOST = 2000  # sequences that evaluations on the way read, and of the validation set
@@ -24,9 +25,12 @@ PIECE = 200  # steps of these
 ENDS = (("train", "valid"), ("valid", "test"), ("test", "end"))
 
 
-def one_output_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
+def one_output_config(task: SequencesTask, targets: str, *, hold_none: bool = False) -> tuple[Config, str]:
     """For one answer per sequence: two directions, the mean over all steps, frames of a long sequence."""
     train = len(task.part("train")[1])
+    if hold_none and train < TOO_FEW and (task.sequences.parts is None or "valid" not in task.sequences.parts):
+        task = task.changed(valid_share=0.0)
+        train = len(task.part("train")[1])
     typical = int(np.median(task.sequences.lengths))
     frame = task.stride if task.stride > 1 else max(1, round(typical / STEPS))
     few = train < FEW
@@ -43,6 +47,8 @@ def one_output_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
         why += f"; {frame} steps of the data make one of the net, which learns {typical // frame} better than {typical}"
     if few:
         why += f"; noise and dropout, since {train:,} sequences are few"
+    if not task.valid_share:
+        why += "; none are held out for validation, and the net with the smallest training loss is taken"
     return config, f"{described(task, targets)}\n{why}"
 
 
@@ -60,7 +66,7 @@ def tagging_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
 
 
 def _config(task: OwnTask, model: ModelConfig, train: int) -> Config:
-    batch = int(np.clip(train // 8, 1, 64)) if train < 64 else int(np.clip(train // 8, 8, 64))
+    batch = int(np.clip(train // 4, 1, 16)) if train < FEW else 32 if train < MANY else 64
     updates = int(np.clip(40 * train // batch, 600, 2000))
     every = updates // 20
     return Config(
@@ -105,3 +111,21 @@ def forecast_config(task: ForecastTask) -> tuple[Config, str]:
     parts = ", ".join(f"{int((task.cuts[end] - task.cuts[name]).sum()):,} for {name}" for name, end in ENDS)
     read = f"{series} of {steps} steps ({listed(task.targets, 60)}), {task.horizon} steps ahead: {parts}, in this order"
     return config, "\n".join([read, *task.sequences.notes, why])
+
+
+def variants(config: Config) -> list[Config]:
+    """For a budget: these settings, a larger net, another cell, a longer training, more or less regularisation. Where
+    none were held out for validation some are, to choose by."""
+    task, model, optim = config.task, config.model, config.optim
+    if isinstance(task, OwnTask) and not task.valid_share:
+        config = replace(config, task=task.changed(valid_share=OwnTask.valid_share))
+    longer = {"updates": 2 * config.updates, "eval_every": 2 * config.eval_every}
+    return [
+        config,
+        replace(config, model=replace(model, hidden=2 * model.hidden)),
+        replace(config, model=replace(model, cell="lstm", forget_bias=1.0)),
+        replace(config, optim=replace(optim, lr=optim.lr / 3), checkpoint_every=longer["eval_every"], **longer),
+        replace(config, model=replace(model, layers=2, dropout=0.2)),
+        replace(config, model=replace(model, hidden=max(8, model.hidden // 2))),
+        replace(config, model=replace(model, readout_dropout=0.5)),
+    ]

@@ -135,6 +135,11 @@ class OwnTask(Task):
         for split in SPLITS:
             self.samples(split, config.seed)
 
+    def variants(self, config: Config) -> list[Config]:
+        from slimrnn.tasks.own.defaults import variants
+
+        return variants(config)
+
     @property
     def title(self) -> str:
         """Of figures."""
