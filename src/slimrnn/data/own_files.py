@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from slimrnn.data.own.arff_file import read_arff
 from slimrnn.data.own.read_table import read_own_table
+from slimrnn.data.own.ts_file import read_ts
 from slimrnn.data.roles import Roles
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
@@ -12,6 +15,7 @@ from slimrnn.errors import DataError
 __all__ = ["Roles", "read_sequences"]
 
 TABLES = ("csv", "tsv", "parquet")
+OTHERS: dict[str, Callable[[Path, Roles, bool], Sequences]] = {"ts": read_ts, "arff": read_arff}
 
 
 def read_sequences(path: Path, roles: Roles | None = None, *, to_predict: bool = False) -> Sequences:
@@ -22,7 +26,9 @@ def read_sequences(path: Path, roles: Roles | None = None, *, to_predict: bool =
     kind = _kind(path)
     if kind in TABLES:
         return read_own_table(path, kind, roles, to_predict)
-    raise DataError(f"expected a file in {', '.join('.' + kind for kind in TABLES)}, got {path}")
+    if kind in OTHERS:
+        return OTHERS[kind](path, roles, to_predict)
+    raise DataError(f"expected a file in {', '.join('.' + kind for kind in (*TABLES, *OTHERS))}, got {path}")
 
 
 def _kind(path: Path) -> str:

@@ -12,7 +12,7 @@ from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.tasks.loading import load_run, run_config
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
-from slimrnn.tasks.own import ClassifyTask, RegressTask, TagTask
+from slimrnn.tasks.own import ClassifyTask, ForecastTask, RegressTask, TagTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.recommend import RecommendTask
@@ -31,6 +31,7 @@ __all__ = [
     "Contestant",
     "CopyTask",
     "DatesTask",
+    "ForecastTask",
     "GeneratedTask",
     "MnistHighwayTask",
     "PTBCharsTask",

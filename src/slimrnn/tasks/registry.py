@@ -9,7 +9,7 @@ from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
-from slimrnn.tasks.own import ClassifyTask, RegressTask, TagTask
+from slimrnn.tasks.own import ClassifyTask, ForecastTask, RegressTask, TagTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.recommend import RecommendTask
@@ -39,6 +39,7 @@ TASKS: dict[str, type[Task]] = {
         ClassifyTask,
         TagTask,
         RegressTask,
+        ForecastTask,
     )
 }
 

@@ -36,7 +36,7 @@ def train(
     _check_processes(config)
     model, directory = net_to_train(config), config.out
     if my_place().rank == 0:  # the others write nothing
-        directory = _new_directory(config)
+        directory = new_directory(config)
         start_record(directory, config, model, command)
     return _carry_out(Job(replace(config, out=directory), budget, quiet, callbacks=callbacks), model)
 
@@ -98,7 +98,7 @@ def _carry_out(job: Job, model: nn.Module | None = None) -> Result:
     return result
 
 
-def _new_directory(config: Config) -> Path:
+def new_directory(config: Config) -> Path:
     """Create the run directory: `config.out`, or the first free name in runs/."""
     if config.out is not None:
         with writing(config.out):

@@ -168,6 +168,10 @@ class Task(ABC):
         those of `default_config`, and nothing to say."""
         return self.default_config(), ""
 
+    def variants(self, config: Config) -> list[Config]:
+        """Settings to try where there is time to choose by validation, the most promising first; none: only these."""
+        return []
+
     def facts(self) -> dict[str, Any]:
         """What run.json keeps of the data under "data", such as the names of classes: numbers, texts, lists, dicts."""
         return {}

@@ -127,7 +127,12 @@ class LongTable:
             )
 
     def _constant(
-        self, codes_S: NDArray[Any], starts: NDArray[np.int64], order: NDArray[np.int64] | None, name: str | None, hint: str
+        self,
+        codes_S: NDArray[Any],
+        starts: NDArray[np.int64],
+        order: NDArray[np.int64] | None,
+        name: str | None,
+        hint: str,
     ) -> NDArray[Any]:
         """The value of each sequence, which must not change in it."""
         first_N = codes_S[starts[:-1]]

@@ -115,4 +115,3 @@ class Codes:
         codes = np.array([self.names.setdefault(name, len(self.names)) for name in own.to_list()], np.int32)
         places: NDArray[np.int32] = column.cast(pl.Enum(own)).to_physical().to_numpy()
         return codes[places]
-

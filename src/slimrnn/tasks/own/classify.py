@@ -58,7 +58,7 @@ class ClassifyTask(LabelledTask):
         return Batch(inputs, torch.from_numpy(targets), lengths=lengths)
 
     def suited_config(self) -> tuple[Config, str]:
-        return one_output_config(self, f"{self.output_size} classes")
+        return one_output_config(self, f"{self.output_size} classes", hold_none=True)
 
     # --- predictions ------------------------------------------------------------------------------------
 

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slimrnn._texts import listed
+from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.sequences_task import SequencesTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
+if TYPE_CHECKING:
+    from slimrnn.tasks.own.forecast import ForecastTask
+
 STEPS = 50  # of the net, about, for a sequence of the median length
+TOO_FEW = 300  # training sequences of which a classifier can spare none for validation
 FEW = 500  # training sequences below which noise and dropout help
 MANY = 2000  # and from which a larger net has enough to learn from
 AT_MOST = 2000  # sequences that evaluations on the way read, and of the validation set
 LONG = 400  # steps from which sequences are learned in pieces
 PIECE = 200  # steps of these
+ENDS = (("train", "valid"), ("valid", "test"), ("test", "end"))
 
 
-def one_output_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
+def one_output_config(task: SequencesTask, targets: str, *, hold_none: bool = False) -> tuple[Config, str]:
     """For one answer per sequence: two directions, the mean over all steps, frames of a long sequence."""
     train = len(task.part("train")[1])
+    if hold_none and train < TOO_FEW and (task.sequences.parts is None or "valid" not in task.sequences.parts):
+        task = task.changed(valid_share=0.0)
+        train = len(task.part("train")[1])
     typical = int(np.median(task.sequences.lengths))
     frame = task.stride if task.stride > 1 else max(1, round(typical / STEPS))
     few = train < FEW
@@ -37,6 +47,8 @@ def one_output_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
         why += f"; {frame} steps of the data make one of the net, which learns {typical // frame} better than {typical}"
     if few:
         why += f"; noise and dropout, since {train:,} sequences are few"
+    if not task.valid_share:
+        why += "; none are held out for validation, and the net with the smallest training loss is taken"
     return config, f"{described(task, targets)}\n{why}"
 
 
@@ -53,8 +65,8 @@ def tagging_config(task: SequencesTask, targets: str) -> tuple[Config, str]:
     return config, f"{described(task, targets)}\n{why}"
 
 
-def _config(task: SequencesTask, model: ModelConfig, train: int) -> Config:
-    batch = int(np.clip(train // 8, 1, 64)) if train < 64 else int(np.clip(train // 8, 8, 64))
+def _config(task: OwnTask, model: ModelConfig, train: int) -> Config:
+    batch = int(np.clip(train // 4, 1, 16)) if train < FEW else 32 if train < MANY else 64
     updates = int(np.clip(40 * train // batch, 600, 2000))
     every = updates // 20
     return Config(
@@ -80,3 +92,40 @@ def described(task: SequencesTask, targets: str) -> str:
     shared = ", ".join(f"{len(which):,} for {name}" for name, which in task.parts.items())
     lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
     return "\n".join([*lines, *sequences.notes])
+
+
+def forecast_config(task: ForecastTask) -> tuple[Config, str]:
+    """For forecasts: one direction, an answer after every step, the naive forecast to start from."""
+    count = len(task.windows("train"))
+    model = ModelConfig("gru", 64)
+    config = _config(task.changed(context=task.reads, noise=task.noise or 0.05), model, count)
+    config = replace(config, optim=replace(config.optim, lr=2e-3), batch_size=min(32, config.batch_size))
+    naive = "the last value" if task.base == 1 else f"the value {task.base} steps ago"
+    why = (
+        f"a GRU of {model.hidden} units that reads {task.reads} steps and forecasts the difference to {naive}, "
+        "the best naive forecast of the training part"
+    )
+    series = f"{len(task.series):,} series" if len(task.series) > 1 else "one series"
+    lengths = task.series.lengths
+    steps = f"{lengths.max():,}" if lengths.min() == lengths.max() else f"{lengths.min():,} to {lengths.max():,}"
+    parts = ", ".join(f"{int((task.cuts[end] - task.cuts[name]).sum()):,} for {name}" for name, end in ENDS)
+    read = f"{series} of {steps} steps ({listed(task.targets, 60)}), {task.horizon} steps ahead: {parts}, in this order"
+    return config, "\n".join([read, *task.sequences.notes, why])
+
+
+def variants(config: Config) -> list[Config]:
+    """For a budget: these settings, a larger net, another cell, a longer training, more or less regularisation. Where
+    none were held out for validation some are, to choose by."""
+    task, model, optim = config.task, config.model, config.optim
+    if isinstance(task, OwnTask) and not task.valid_share:
+        config = replace(config, task=task.changed(valid_share=OwnTask.valid_share))
+    longer = {"updates": 2 * config.updates, "eval_every": 2 * config.eval_every}
+    return [
+        config,
+        replace(config, model=replace(model, hidden=2 * model.hidden)),
+        replace(config, model=replace(model, cell="lstm", forget_bias=1.0)),
+        replace(config, optim=replace(optim, lr=optim.lr / 3), checkpoint_every=longer["eval_every"], **longer),
+        replace(config, model=replace(model, layers=2, dropout=0.2)),
+        replace(config, model=replace(model, hidden=max(8, model.hidden // 2))),
+        replace(config, model=replace(model, readout_dropout=0.5)),
+    ]

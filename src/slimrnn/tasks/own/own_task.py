@@ -125,14 +125,6 @@ class OwnTask(Task):
     def input_columns(self) -> tuple[str, ...]:
         """Columns of the file that the net reads."""
 
-    @abstractmethod
-    def steps(self, sequences: Sequences, which: Indices) -> Indices:
-        """Steps of the net, for each sequence."""
-
-    @abstractmethod
-    def batch(self, sequences: Sequences, which: Indices) -> Batch:
-        """Inputs, and targets where the sequences have labels."""
-
     def run(self, model: nn.Module, batch: Batch, state: Any = None) -> tuple[Outcome, Any]:
         """Noise is drawn anew for every update, from random numbers that belong to it."""
         if model.training and self.noise:
@@ -142,6 +134,11 @@ class OwnTask(Task):
     def check(self, config: Config) -> None:
         for split in SPLITS:
             self.samples(split, config.seed)
+
+    def variants(self, config: Config) -> list[Config]:
+        from slimrnn.tasks.own.defaults import variants
+
+        return variants(config)
 
     @property
     def title(self) -> str:

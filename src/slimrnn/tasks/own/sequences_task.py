@@ -5,6 +5,7 @@ Shape suffixes: T time, B sequences, D columns, I input width.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.samples import PartSamples
 from slimrnn.tasks.own.scaling import Scaling
 from slimrnn.tasks.own.splits import SPLITS, check_not_empty, given_parts, held_out
-from slimrnn.training.task import Indices, Samples
+from slimrnn.training.task import Batch, Indices, Samples
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -134,7 +135,12 @@ class SequencesTask(OwnTask):
         return len(self.input_columns) * width(self.stride)
 
     def steps(self, sequences: Sequences, which: Indices) -> Indices:
+        """Of the net, for each sequence."""
         return count(sequences.lengths[which], self.stride)
+
+    @abstractmethod
+    def batch(self, sequences: Sequences, which: Indices) -> Batch:
+        """Inputs, and targets where the sequences have labels."""
 
     def inputs(self, sequences: Sequences, which: Indices) -> tuple[Tensor, Tensor | None]:
         """What the net reads of these sequences, (T, B, I), and the lengths, unless all of the data are alike."""
