@@ -51,6 +51,9 @@ def test_the_net_is_one_of_slimrnns_own(tmp_path: Path) -> None:
     assert type(slimrnn.load(tmp_path)) is type(found.model_)
 
 
+DAMAGE = ("format", "class", "weights", "task", "parameters", "data", "fitted", "history", "json")
+
+
 def damaged(record: dict[str, Any], what: str) -> Any:
     changes: dict[str, dict[str, Any]] = {
         "format": {"format": "other"},
@@ -65,9 +68,7 @@ def damaged(record: dict[str, Any], what: str) -> Any:
     return record | changes[what]
 
 
-@pytest.mark.parametrize(
-    "what", ["format", "class", "weights", "task", "parameters", "data", "fitted", "history", "json"]
-)
+@pytest.mark.parametrize("what", DAMAGE)
 def test_damage_is_told(what: str, tmp_path: Path) -> None:
     classifier(updates=1).fit(X, Y).save(tmp_path)
     path = tmp_path / "estimator.json"
