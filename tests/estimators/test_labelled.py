@@ -205,7 +205,7 @@ def test_wrong_use_is_refused() -> None:
         with pytest.raises(NotFittedError):
             unfitted.predict(X)
     with pytest.raises(TypeError, match="hiden"):
-        SequenceClassifier(hiden=3)  # type: ignore[call-arg]
+        SequenceClassifier(hiden=3)
     found = classifier(updates=1).fit(X, Y)
     with pytest.raises(ValueError, match="expected 2 columns, as in fit, got 1"):
         found.predict([one[:, 0] for one in X])
@@ -241,6 +241,6 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch: pytest.Monkey
 
 def test_it_is_an_attribute_of_the_package() -> None:
     assert vars(slimrnn).get("estimators", None) is sys.modules["slimrnn.estimators"]
-    assert slimrnn.__getattr__("estimators").SequenceClassifier is SequenceClassifier  # type: ignore[attr-defined]
+    assert slimrnn.__getattr__("estimators").SequenceClassifier is SequenceClassifier
     with pytest.raises(AttributeError, match="has no attribute 'estimator'"):
         slimrnn.estimator  # type: ignore[attr-defined]  # noqa: B018

@@ -11,6 +11,7 @@ if find_spec("sklearn") is None:
     )
 
 from slimrnn.estimators.classifier import SequenceClassifier
+from slimrnn.estimators.forecaster import Forecaster
 from slimrnn.estimators.regressor import SequenceRegressor
 
-__all__ = ["SequenceClassifier", "SequenceRegressor"]
+__all__ = ["Forecaster", "SequenceClassifier", "SequenceRegressor"]

@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from slimrnn._checks import check_number
 from slimrnn.errors import DataError
 from slimrnn.estimators import files
+from slimrnn.estimators.long_frames import is_frame
 from slimrnn.estimators.reading import Given
 from slimrnn.estimators.settings import changed, of_length
 from slimrnn.layers import SequenceNet
@@ -153,24 +155,28 @@ class SequenceEstimator(BaseEstimator):
     def _own_settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in PLACES if hasattr(self, name)}
 
-    def _seed(self) -> int:
-        """That `random_state` stands for; every call may draw another."""
+    def _begin(self) -> int:
+        """The seed that `random_state` stands for, after what no task checks."""
+        check_number("validation_fraction", self.validation_fraction)
+        if not 0 <= self.validation_fraction < 0.9:
+            raise ValueError(f"expected validation_fraction from 0 to 0.9, got {self.validation_fraction}")
         drawn = check_random_state(self.random_state).randint(LARGEST_SEED)
         return int(self.random_state if isinstance(self.random_state, int | np.integer) else drawn)
 
     # --- predictions ------------------------------------------------------------------------------------
 
     def _known(self, given: Given) -> Given:
-        """Refuse sequences without as many columns as `fit` has seen."""
+        """With the columns that `fit` has seen, by their number."""
         count = len(given.sequences.columns)
         if count != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} columns, as in fit, got {count}")
-        return given
+        names = getattr(self, "feature_names_in_", range(count))
+        return replace(given, sequences=replace(given.sequences, columns=tuple(map(str, names))))
 
-    def _known_columns(self) -> Sequence[str] | None:
+    def _known_columns(self, X: Any) -> Sequence[str] | None:
         """Of a frame, by the names that `fit` has seen."""
         names = getattr(self, "feature_names_in_", None)
-        return self.columns if names is None or self.sequence is None else tuple(names)
+        return tuple(names) if names is not None and is_frame(X) else self.columns
 
     # --- files ------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from slimrnn._texts import shown
 from slimrnn.data.sequences import Sequences
+from slimrnn.estimators.files import array_of, array_record
 from slimrnn.estimators.labelled import LabelledEstimator
 from slimrnn.tasks.own.classify import ClassifyTask
 
@@ -63,10 +64,7 @@ class SequenceClassifier(ClassifierMixin, LabelledEstimator):
         return float(accuracy_score(self._true(X, y), answers, sample_weight=sample_weight))
 
     def _fitted(self) -> dict[str, Any]:
-        kept = self.classes_.tolist()
-        kind = "object" if self.classes_.dtype == object else self.classes_.dtype.str
-        return super()._fitted() | {"classes_": {"dtype": kind, "values": kept}}
+        return super()._fitted() | {"classes_": array_record(self.classes_)}
 
     def _remember(self, fitted: Mapping[str, Any]) -> None:
-        held = fitted["classes_"]
-        super()._remember({**fitted, "classes_": np.array(held["values"], dtype=held["dtype"])})
+        super()._remember({**fitted, "classes_": array_of(fitted["classes_"])})

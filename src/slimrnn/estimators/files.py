@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import slimrnn
 from slimrnn._disk import disk_errors, whole_file
@@ -98,6 +99,21 @@ def _set(estimator: SequenceEstimator, record: Mapping[str, Any], net: SequenceN
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     fitted["history_"] = [{n: math.nan if v is None else v for n, v in row.items()} for row in fitted["history_"]]
     estimator._remember(fitted)
+
+
+def array_record(values: NDArray[Any]) -> dict[str, Any]:
+    """An array as plain data; times are counted in their unit."""
+    kind = values.dtype
+    plain_values = values.astype(np.int64) if kind.kind in "mM" else values
+    return {"dtype": "object" if kind.kind == "O" else kind.str, "values": plain_values.tolist()}
+
+
+def array_of(record: Mapping[str, Any]) -> NDArray[Any]:
+    """The inverse; null is NaN."""
+    kind = np.dtype(record["dtype"])
+    if kind.kind in "mM":
+        return np.array(record["values"], dtype=np.int64).astype(kind)
+    return np.array(record["values"], dtype=kind)
 
 
 def _parameter(name: str, value: Any, estimator: SequenceEstimator) -> Any:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import Tensor
 
-from slimrnn._checks import check_number
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.estimators.base import SequenceEstimator
@@ -38,10 +37,7 @@ class LabelledEstimator(SequenceEstimator):
         polars; NaN is a missing value. y: a label for each sequence or, with a frame, for each row."""
         given = read(X, sequence=self.sequence, time=self.time, label=self.label, columns=self.columns)
         sequences = replace(given.sequences, labels=self._learned(targets(given, y)), parts=None)
-        seed = self._seed()
-        check_number("validation_fraction", self.validation_fraction)
-        if not 0 <= self.validation_fraction < 0.9:
-            raise ValueError(f"expected validation_fraction from 0 to 0.9, got {self.validation_fraction}")
+        seed = self._begin()
         return self._train(self._checked(self._task(sequences, seed)), given, seed)
 
     def _learned(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -78,7 +74,7 @@ class LabelledEstimator(SequenceEstimator):
     def _read(self, X: Any) -> Given:
         """Sequences with the columns that `fit` has seen."""
         check_is_fitted(self)
-        columns = self._known_columns()
+        columns = self._known_columns(X)
         return self._known(read(X, sequence=self.sequence, time=self.time, label=self.label, columns=columns))
 
 

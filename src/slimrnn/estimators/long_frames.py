@@ -24,6 +24,7 @@ class LongFrame:
     columns: tuple[str, ...]
     ids: tuple[str, ...]
     rows: NDArray[np.int64]  #: the sequence of each row, in the frame's order
+    times: NDArray[Any] | None  #: (S), by sequence
     labels: NDArray[Any] | None  #: in the frame's order
 
 
@@ -33,9 +34,10 @@ def is_frame(X: Any) -> bool:
 
 
 def read_long(
-    frame: Any, sequence: str, time: str | None, label: str | None, columns: Sequence[str] | None
+    frame: Any, sequence: str | None, time: str | None, label: str | None, columns: Sequence[str] | None
 ) -> LongFrame:
-    """The sequences of a frame with these columns; a label's column may be missing, since nobody needs it to predict.
+    """The sequences of a frame with these columns; without `sequence` it is one. A label's column may be missing, since
+    nobody needs it to predict.
 
     ValueError for columns that are not there or hold no numbers, and for two steps at one time."""
     names = [str(name) for name in frame.columns]
@@ -49,18 +51,20 @@ def read_long(
     chosen = [n for n in names if n not in taken and _is_numeric(frame[n])] if columns is None else list(columns)
     if not chosen:
         raise ValueError(f"expected columns of numbers beside {listed(filter(None, taken))}, got {listed(names)}")
-    rows, ids = _numbered(frame[sequence], sequence)
-    order = _order(rows, ids, None if time is None else frame[time], time)
+    rows, ids = _numbered(frame, sequence)
+    order, times = _ordered(frame, rows, ids, time)
     with np.errstate(over="ignore"):
         values = np.stack([_numbers(frame[name], name)[order] for name in chosen], 1).astype(np.float32)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
     labels = np.asarray(frame[label]) if label in names else None
-    return LongFrame(values, starts, tuple(chosen), ids, rows, labels)
+    return LongFrame(values, starts, tuple(chosen), ids, rows, times, labels)
 
 
-def _numbered(column: Any, name: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _numbered(frame: Any, name: str | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Which sequence each row belongs to, and the names of the sequences."""
-    keys = np.asarray(column)
+    if name is None:
+        return np.zeros(len(frame), dtype=np.int64), ("series",)
+    keys = np.asarray(frame[name])
     if has_missing(keys):
         raise ValueError(f"expected the sequence of every row in the column {name!r}, got rows without one")
     keys = keys.astype(str) if keys.dtype == object else keys
@@ -71,12 +75,14 @@ def _numbered(column: Any, name: str) -> tuple[NDArray[np.int64], tuple[str, ...
     return place[inverse.reshape(-1)], tuple(map(str, found[by_appearance]))
 
 
-def _order(rows: NDArray[np.int64], ids: tuple[str, ...], column: Any, name: str | None) -> NDArray[np.int64]:
-    """The rows of the first sequence in their order, of the second, and so on."""
-    if column is None:
-        return np.argsort(rows, kind="stable").astype(np.int64)
-    times = np.asarray(column)
-    if times.dtype.kind not in "fiumM":
+def _ordered(
+    frame: Any, rows: NDArray[np.int64], ids: tuple[str, ...], name: str | None
+) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    """The rows of the first sequence in their order, of the second, and so on; and their times."""
+    if name is None:
+        return np.argsort(rows, kind="stable").astype(np.int64), None
+    times = np.asarray(frame[name])
+    if times.dtype.kind not in "fiuM":
         raise ValueError(f"expected numbers or dates as {name!r} (time=), got {times.dtype}")
     if has_missing(times):
         raise ValueError(f"expected the time of every row in the column {name!r}, got rows without one")
@@ -87,7 +93,8 @@ def _order(rows: NDArray[np.int64], ids: tuple[str, ...], column: Any, name: str
         raise ValueError(
             f"expected one row for each time of a sequence, got two with {name} {times[row]} in {ids[rows[row]]!r}"
         )
-    return order.astype(np.int64)
+    in_order = times[order]
+    return order.astype(np.int64), in_order if in_order.dtype.kind == "M" else in_order.astype(np.float64)
 
 
 def has_missing(values: NDArray[Any]) -> bool:

@@ -43,14 +43,32 @@ def read(
     if isinstance(X, Sequences):
         return Given(X, X.columns)
     if is_frame(X) and sequence is not None:
-        frame = read_long(X, sequence, time, label, columns)
-        values, starts = _finite(frame.values, frame.starts), frame.starts
-        sequences = Sequences(values, starts, frame.columns, frame.ids)
-        return Given(sequences, frame.columns, frame.labels, frame.rows)
+        return _from_frame(X, sequence, time, label, columns)
     for name, given in (("time", time), ("label", label), ("columns", columns)):
         if given is not None:
             raise ValueError(f"expected {name} only with a frame and sequence=, the column of its sequences, got {X!r}")
     return Given(_from_arrays(X))
+
+
+def read_series(
+    X: Any, *, sequence: str | None = None, time: str | None = None, columns: Sequence[str] | None = None
+) -> tuple[Given, bool]:
+    """The same for series, and whether it is a single one: numbers one after the other, or a frame without
+    `sequence`, whose rows are steps."""
+    if is_frame(X):
+        return _from_frame(X, sequence, time, None, columns), sequence is None
+    first: Any = next(iter(X), 0.0) if hasattr(X, "__iter__") and not isinstance(X, Sequences) else None
+    is_single = first is not None and np.ndim(first) == 0
+    return read(np.asarray(X)[None] if is_single else X), is_single
+
+
+def _from_frame(
+    X: Any, sequence: str | None, time: str | None, label: str | None, columns: Sequence[str] | None
+) -> Given:
+    frame = read_long(X, sequence, time, label, columns)
+    values = _finite(frame.values, frame.starts)
+    sequences = Sequences(values, frame.starts, frame.columns, frame.ids, times=frame.times)
+    return Given(sequences, frame.columns, frame.labels, frame.rows)
 
 
 def _from_arrays(X: Any) -> Sequences:
