@@ -105,6 +105,8 @@ def test_a_class_that_moved_is_found_where_one_says(directory: Path, capsys: Cap
             "expected a task that can be imported, got 'parity:ParityTask': No module named 'parity'"
         )
         assert main([name, "run", "--task", "moved:ParityTask"]) == 0
+    assert complaint(capsys, "export", "run").startswith("expected a task that can be imported")
+    assert main(["export", "run", "--task", "moved:ParityTask", "--to=torch", "--out=net"]) == 0
     assert type(load_run("run", "moved:ParityTask")[1].task).__module__ == "moved"
 
 
