@@ -10,7 +10,7 @@ import numpy as np
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed
-from slimrnn.data.own.csv_file import unnamed
+from slimrnn.data.own.csv_head import unnamed
 from slimrnn.data.own.iso_times import is_time
 from slimrnn.data.own.layouts import looks_wide
 from slimrnn.data.own.missing import MISSING
