@@ -31,7 +31,10 @@ def read_npy(path: Path) -> NDArray[Any]:
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     """Arrays by name."""
     try:
-        with reading(path), zipfile.ZipFile(path) as archive:
+        with reading(path), path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            file.seek(0)
+            if not file.read(2) == b"PK":  # zipfile would read an archive behind anything else
+                raise DataError(f"expected b'PK' at byte 0 of {path}, got something else: it is no .npz file")
             entries = archive.infolist()
             check_promised(len(entries), sum(entry.file_size for entry in entries), path)
             names = [entry.filename.removesuffix(".npy") for entry in entries]
@@ -39,8 +42,8 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
                 raise DataError(f"expected different names in {path}, got {shown(names)}")
             arrays = {}
             for name, entry in zip(names, entries, strict=True):
-                with archive.open(entry) as file:
-                    arrays[name] = _array(file, entry.file_size, f"{path}, {shown(entry.filename)}")
+                with archive.open(entry) as member:
+                    arrays[name] = _array(member, entry.file_size, f"{path}, {shown(entry.filename)}")
             return arrays
     except DAMAGED as error:
         raise DataError(f"{path} is damaged, or no .npz file: {shown(str(error), 200)[1:-1]}") from None

@@ -46,9 +46,12 @@ def read_rows(
                 f"expected a column {wanted} in line 1 of {name}, got {listed(names)}{suggestion(wanted, names)}"
             )
     numbers, others = [names.index(n) for n in columns], [names.index(n) for n in texts]
-    reader, line = csv.reader(lines, delimiter=separator, strict=True), 2
+    reader, line, blank = csv.reader(lines, delimiter=separator, strict=True), 2, False
     try:
         for fields in reader:
+            if fields and blank:
+                raise DataError(f"expected {len(names)} values in line {line - 1:,} of {name}, got a blank line")
+            blank = not fields
             if len(fields) == len(names):
                 values = [_number(fields[n], names[n], line, name) for n in numbers]
                 yield Row(line, np.array(values, np.float32), tuple(fields[n] for n in others))
