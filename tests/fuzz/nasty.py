@@ -141,10 +141,11 @@ def _quotes(content: bytes, random: Random) -> bytes:
     return content[:place] + random.choice((b'"', b'""', b'"\n"', b"'")) + content[place:]
 
 
-def bomb(size: int = 2**28) -> bytes:
+def bomb(size: int = 2**27) -> bytes:
     """An .npz of few bytes that promises many."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("values.npy", "w") as file:
+    archive = zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    with archive, archive.open("values.npy", "w") as file:
         header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({size // 8}, 1), }}\n".encode()
         file.write(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
         for _ in range(size // 2**20):

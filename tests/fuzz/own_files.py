@@ -154,7 +154,7 @@ def subjects() -> list[Subject]:
         Subject("own.npz", (_npz(True), _npz(False)), read_sequences),
         Subject("own-again.npz", (_npy(),), read_sequences, _repacked, share=0.5),
         Subject("own.npy", (_npy(),), read_sequences, share=0.5),
-        Subject("own.parquet", (parquet(rows), parquet(_wide())), read_sequences, share=0.1),
+        Subject("own.parquet", (parquet(rows),), read_sequences, share=0.05),
         Subject("own.wav", (clip(),), _read_clip, share=0.5),
         Subject("labels.csv", (labels,), _read_labels, share=0.2),
     ]

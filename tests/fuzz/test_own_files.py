@@ -35,7 +35,7 @@ def outcome(subject: Subject, path: Path) -> Sequences | str:
 @pytest.mark.parametrize("subject", subjects(), ids=lambda subject: subject.name)
 def test_what_is_read_is_what_is_there(subject: Subject, tmp_path: Path) -> None:
     random, refused = Random(f"{SEED} nasty {subject.name}"), 0
-    for number in range(max(3, round(MUTANTS * subject.share))):
+    for number in range(max(2, round(MUTANTS * subject.share))):
         content = random.choice(subject.good)
         content = nasty(content, random) if number >= len(subject.good) else subject.good[number]
         path = written(tmp_path / str(number), subject, content if subject.repair is None else subject.repair(content))

@@ -100,7 +100,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
         block = _block(rest.rstrip(b"\r\n") + b"\n", line)
         if not len(block.ends) or block.ends[-1] < len(block.raw) - 1:
             start = int(block.ends[-1]) + 1 if len(block.ends) else 0
-            text = shown(block.raw[start : start + SHOWN].decode(errors="replace"))
+            text = shown(block.raw[start : start + SHOWN].rstrip().decode(errors="replace"))
             raise DataError(
                 f"expected a quote that closes in {path}, got one that does not from line "
                 f"{line + block.raw.count(bytes([10]), 0, start):,} on ({text[1:-1]})"
