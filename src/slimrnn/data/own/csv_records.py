@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,11 @@ class Block:
         place = self.raw.find(0)
         if place >= 0:
             raise DataError(f"expected text in line {self._line_at(place):,} of {path}, got a NUL byte: is it UTF-8?")
+        if self.raw.count(b"\r") != self.raw.count(b"\r\n"):
+            place = re.search(rb"\r(?!\n)", self.raw).start()  # type: ignore[union-attr]
+            raise DataError(
+                f"expected line ends \\n or \\r\\n in {path}, got \\r alone in line {self._line_at(place):,}"
+            )
         if not self.raw.isascii():
             try:
                 self.raw.decode()
@@ -94,7 +100,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
         block = _block(rest.rstrip(b"\r\n") + b"\n", line)
         if not len(block.ends) or block.ends[-1] < len(block.raw) - 1:
             start = int(block.ends[-1]) + 1 if len(block.ends) else 0
-            text = shown(block.raw[start : start + SHOWN].decode(errors="replace"))
+            text = shown(block.raw[start : start + SHOWN].rstrip().decode(errors="replace"))
             raise DataError(
                 f"expected a quote that closes in {path}, got one that does not from line "
                 f"{line + block.raw.count(bytes([10]), 0, start):,} on ({text[1:-1]})"

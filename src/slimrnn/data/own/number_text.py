@@ -24,7 +24,7 @@ def numbers_in(text: str, place: str) -> NDArray[np.float32]:
             raise ValueError
         numbers = np.array(fields, np.float64)
     except ValueError:
-        numbers = np.array([_number(field.strip(), n, place) for n, field in enumerate(fields)], np.float64)
+        numbers = np.array([_number(field.strip(" \t"), n, place) for n, field in enumerate(fields)], np.float64)
     too_large = np.abs(numbers) > LARGEST
     if too_large.any():
         wrong = int(too_large.argmax())
@@ -35,7 +35,7 @@ def numbers_in(text: str, place: str) -> NDArray[np.float32]:
 
 def number_in(text: str, what: str, place: str) -> float:
     """One finite number, which is not missing."""
-    number = decimal(text.strip())
+    number = decimal(text.strip(" \t"))
     if number is None or not np.isfinite(number):
         raise DataError(f"expected {what} in {place}, got {shown(text)}")
     return number

@@ -22,8 +22,8 @@ def read_own_table(path: Path, kind: str, roles: Roles, to_predict: bool) -> Seq
     """A CSV, TSV or Parquet file."""
     table = open_table(path, kind)
     pieces = table.pieces()
-    first = next(pieces, None)
-    if first is None or len(first) == 0:
+    first = next((piece for piece in pieces if len(piece)), None)
+    if first is None:
         raise DataError(f"expected rows after the header of {path}, got none")
     guess = RoleGuess(table, first, roles, to_predict)
     check_inputs(table, first, guess)

@@ -10,7 +10,7 @@ import numpy as np
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed
-from slimrnn.data.own.csv_file import unnamed
+from slimrnn.data.own.csv_head import unnamed
 from slimrnn.data.own.iso_times import is_time
 from slimrnn.data.own.layouts import looks_wide
 from slimrnn.data.own.missing import MISSING
@@ -27,7 +27,19 @@ Kind = Literal["numbers", "times", "texts", "empty", "other"]
 HEAD = 10_000  # rows that are looked at
 
 USUAL = {
-    "sequence": ("sequence", "sequence_id", "seq", "seq_id", "series", "series_id", "unique_id", "id", "case", "clip"),
+    "sequence": (
+        "sequence",
+        "sequence_id",
+        "seq",
+        "seq_id",
+        "series",
+        "series_id",
+        "unique_id",
+        "id",
+        "case",
+        "clip",
+        "name",
+    ),
     "time": ("time", "timestamp", "datetime", "date", "t", "ds", "step"),
     "label": ("label", "class", "target"),
     "split": ("split", "part"),
@@ -69,11 +81,13 @@ class RoleGuess:
         return name
 
     def _fits(self, role: str, name: str) -> bool:
+        if self.kinds[name] in ("empty", "other"):
+            return False
         if role == "time":
             return self.roles.layout != "wide" and self.kinds[name] in ("numbers", "times")
         if role == "split":
-            return all(text.lower() in PARTS for text in _texts(self.head[name]))
-        return self.kinds[name] != "empty"
+            return 2 * sum(text.lower() in PARTS for text in _texts(self.head[name])) > len(self.head)
+        return True
 
     def _layout(self, found: Mapping[str, str | None], taken: set[str]) -> Literal["long", "wide"]:
         if found["time"] is not None or self.roles.labels == "step":

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from slimrnn.data.own.iso_times import EXAMPLE, iso_times
 from slimrnn.data.own.missing import MISSING
+from slimrnn.data.own.number_text import LARGEST
 from slimrnn.data.own.table_file import TableFile, refuse
 from slimrnn.data.tables import polars
 from slimrnn.errors import DataError
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
-
-LARGEST = float(np.finfo(np.float32).max)
 
 
 def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFile) -> NDArray[np.float32]:
@@ -35,7 +34,7 @@ def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFil
         too_large = np.abs(column) > LARGEST
         if too_large.any():
             wrong = int(too_large.argmax())
-            refuse(table, row + wrong, name, f"a number of at most {LARGEST:.3g}", frame[name][wrong])
+            refuse(table, row + wrong, name, f"a finite number of at most {LARGEST:.3g}", frame[name][wrong])
         values_RD[:, place] = column
     return values_RD
 

@@ -39,7 +39,7 @@ class TsHead:
                 raise DataError(f"expected a tag of a .ts file in {place}, got {shown(text)}")
             if name.lower() == "data":
                 return cls._of(tags)
-            if name.lower() in tags:
+            if name.lower() in tags and name.lower() != "problemname":
                 raise DataError(f"expected @{name} once, got it again in {place}")
             tags[name.lower()] = words, place
         raise DataError(f"expected @data in {path}, got its end: it is truncated, or no .ts file")

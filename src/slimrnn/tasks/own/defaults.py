@@ -119,13 +119,14 @@ def variants(config: Config) -> list[Config]:
     task, model, optim = config.task, config.model, config.optim
     if isinstance(task, OwnTask) and not task.valid_share:
         config = replace(config, task=task.changed(valid_share=OwnTask.valid_share))
-    longer = {"updates": 2 * config.updates, "eval_every": 2 * config.eval_every}
-    return [
-        config,
-        replace(config, model=replace(model, hidden=2 * model.hidden)),
-        replace(config, model=replace(model, cell="lstm", forget_bias=1.0)),
-        replace(config, optim=replace(optim, lr=optim.lr / 3), checkpoint_every=longer["eval_every"], **longer),
-        replace(config, model=replace(model, layers=2, dropout=0.2)),
-        replace(config, model=replace(model, hidden=max(8, model.hidden // 2))),
-        replace(config, model=replace(model, readout_dropout=0.5)),
-    ]
+    every = 2 * config.eval_every
+    slow = replace(optim, lr=optim.lr / 3)
+    nets = [replace(model, hidden=2 * model.hidden)]
+    if model.cell == "gru":
+        nets.append(replace(model, cell="lstm", forget_bias=1.0, update_bias=0.0, reset="after"))
+    if model.layers == 1:
+        nets.append(replace(model, layers=2, dropout=0.2))
+    nets += [replace(model, hidden=max(8, model.hidden // 2)), replace(model, readout_dropout=0.5)]
+    longer = replace(config, optim=slow, updates=2 * config.updates, eval_every=every, checkpoint_every=every)
+    first, *others = (replace(config, model=net) for net in nets)
+    return [config, first, longer, *others]

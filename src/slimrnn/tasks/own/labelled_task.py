@@ -46,7 +46,7 @@ class LabelledTask(SequencesTask):
         names = [str(name) for name in found]
         numbers = [decimal(name) for name in names]
         if None not in numbers:
-            names = [name for _, name in sorted(zip(numbers, names, strict=True))]  # type: ignore[type-var]
+            names = [name for _, name in sorted(zip(numbers, names, strict=True))]
         return tuple(names)
 
     def labels_of(self, split: str) -> NDArray[Any]:

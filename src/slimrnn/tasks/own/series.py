@@ -148,5 +148,7 @@ class Series:
         steps = starts + np.clip(places, 0, lengths - 1)
         if gaps:
             numbers = np.array([self.sequences.columns.index(name) for name in self.targets])
-            return self.sequences.values[steps, numbers[columns]].astype(np.float64)
-        return self.values[steps, columns].astype(np.float64)
+            found: NDArray[np.float64] = self.sequences.values[steps, numbers[columns]].astype(np.float64)
+        else:
+            found = self.values[steps, columns].astype(np.float64)
+        return found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -11,102 +11,62 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from slimrnn._texts import decimal, listed, shown
+from slimrnn._texts import decimal
+from slimrnn.data.own.iso_times import is_time, iso_times
+from slimrnn.data.own.rows import read_rows
 from slimrnn.data.sequences import Sequences
-from slimrnn.errors import DataError
 from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.predicting import predictions
 from slimrnn.tasks.own.tag import TagTask
 
-SEPARATORS = ",\t;|"
-MISSING = ("", "nan", "na", "null", "?")
-Row = tuple[str, str, list[float]]  # sequence, time, values
+Write = Callable[[Sequence[str]], None]
+Step = tuple[str, str, NDArray[np.float32]]  # sequence, time, values
 
 
-def stream(task: OwnTask, model: nn.Module, lines: Iterable[str], write: Callable[[Sequence[str]], None]) -> None:
+def stream(task: OwnTask, model: nn.Module, lines: Iterable[str], write: Write) -> None:
     """Tags of a net that reads forward are written line by line; everything else once its sequence is complete: when
-    a line of another sequence follows, an empty line, or the end."""
-    rows = _rows(task, iter(lines))
+    a line of another sequence follows, or the end."""
     forward = not any(getattr(part, "bidirectional", False) for part in model.modules())
     if isinstance(task, TagTask) and forward:
-        _tag(task, model, rows, write)
-    else:
-        _predict(task, model, rows, write)
+        _tag(task, model, _steps(task, lines), write)
+        return
+    for _, steps in groupby(_steps(task, lines), key=lambda step: step[0]):
+        for row in predictions(task, model, _sequence(task, [*steps])):
+            write(row)
 
 
 @torch.no_grad()
-def _tag(task: TagTask, model: Any, rows: Iterator[Row | None], write: Callable[[Sequence[str]], None]) -> None:
-    """Sequences may alternate: each has its own state."""
+def _tag(task: TagTask, model: Any, steps: Iterable[Step], write: Write) -> None:
+    """Sequences may alternate: each has its own state, and its last values for those that are missing."""
     states: dict[str, Any] = {}
     last: dict[str, NDArray[np.float32]] = {}
     some = next(model.parameters())
-    for row in rows:
-        if row is None:  # all sequences end
-            states.clear()
-            last.clear()
-            continue
-        name, time, values = row
-        before = last.get(name)
-        history = np.array([values], dtype=np.float32)
-        both = history if before is None else np.concatenate([before, history])
-        known = task.scaling(both[:, None])[-1]
-        last[name] = np.where(np.isfinite(history), history, np.nan if before is None else before)
-        output, states[name] = model.step(torch.from_numpy(known).to(some), states.get(name))
+    for name, time, values in steps:
+        known = np.where(np.isfinite(values), values, last.get(name, np.float32("nan")))
+        last[name] = known
+        output, states[name] = model.step(torch.from_numpy(task.scaling(known[None])).to(some), states.get(name))
         write([name, time, *task.named(output)[0]])
 
 
-def _predict(
-    task: OwnTask, model: nn.Module, rows: Iterator[Row | None], write: Callable[[Sequence[str]], None]
-) -> None:
-    held: list[Row] = []
-    for row in _with_end(rows):
-        if held and (row is None or row[0] != held[0][0]):
-            for answer in predictions(task, model, _sequence(task, held)):
-                write(answer)
-            held = []
-        if row is not None:
-            held.append(row)
+def _sequence(task: OwnTask, steps: Sequence[Step]) -> Sequences:
+    values = np.stack([values for _, _, values in steps])
+    times = _times([time for _, time, _ in steps])
+    return Sequences(values, np.array([0, len(steps)]), task.input_columns, (steps[0][0],), times=times)
 
 
-def _with_end(rows: Iterator[Row | None]) -> Iterator[Row | None]:
-    yield from rows
-    yield None
+def _times(texts: Sequence[str]) -> NDArray[Any] | None:
+    """Dates, or numbers; None for anything else."""
+    if is_time(texts[0]):
+        dates = iso_times(texts)
+        return None if isinstance(dates, int) else dates
+    numbers = [decimal(text) for text in texts]
+    return None if None in numbers else np.array(numbers, dtype=np.float64)
 
 
-def _sequence(task: OwnTask, rows: Sequence[Row]) -> Sequences:
-    values = np.array([values for _, _, values in rows], dtype=np.float32)
-    times = [decimal(time) for _, time, _ in rows]
-    known = None if None in times else np.array(times, dtype=np.float64)
-    return Sequences(values, np.array([0, len(rows)]), task.input_columns, (rows[0][0],), times=known)
-
-
-def _rows(task: OwnTask, lines: Iterator[str]) -> Iterator[Row | None]:
-    """Sequence, time and values of each line; None for an empty line."""
-    first = next(lines, "").rstrip("\r\n").removeprefix("\ufeff")
-    separator = max(SEPARATORS, key=first.count)
-    header = next(csv.reader([first], delimiter=separator), [])
-    places = {name: place for place, name in enumerate(header)}
-    roles = task.roles
-    needed = [*(name for name in (roles.sequence, roles.time) if name), *task.input_columns]
-    for name in needed:
-        if name not in places:
-            raise DataError(f"expected a column {name} in line 1 of the input, got {listed(header) or 'none'}")
-    for number, line in enumerate(lines, 2):
-        if not line.strip():
-            yield None
-            continue
-        fields = next(csv.reader([line.rstrip("\r\n")], delimiter=separator))
-        if len(fields) != len(header):
-            raise DataError(f"expected {len(header)} fields in line {number:,} of the input, got {len(fields)}")
-        name = fields[places[roles.sequence]] if roles.sequence else ""
-        time = fields[places[roles.time]] if roles.time else str(number - 2)
-        yield name, time, [_number(fields[places[column]], column, number) for column in task.input_columns]
-
-
-def _number(text: str, column: str, line: int) -> float:
-    if text.strip().lower() in MISSING:
-        return float("nan")
-    value = decimal(text.strip())
-    if value is None or not np.isfinite(value):
-        raise DataError(f"expected a number as {column} in line {line:,} of the input, got {shown(text)}")
-    return value
+def _steps(task: OwnTask, lines: Iterable[str]) -> Iterator[Step]:
+    """Without a column of sequences all lines are one; without one of times they are counted."""
+    named = [role for role in ("sequence", "time") if getattr(task.roles, role) is not None]
+    texts = [str(getattr(task.roles, role)) for role in named]
+    for number, row in enumerate(read_rows(lines, task.input_columns, texts)):
+        found = dict(zip(named, row.texts, strict=True))
+        yield found.get("sequence", "input"), found.get("time", str(number)), row.values

@@ -36,7 +36,7 @@ class TagTask(LabelledTask):
         sequences, which = self.part(split)
         chosen = np.zeros(len(sequences), dtype=bool)
         chosen[which] = True
-        labels = step_labels(sequences)[np.repeat(chosen, sequences.lengths)].astype(str)
+        labels: NDArray[Any] = step_labels(sequences)[np.repeat(chosen, sequences.lengths)].astype(str)
         return labels[labels != ""]
 
     def batch(self, sequences: Sequences, which: Indices) -> Batch:
