@@ -26,7 +26,7 @@ class Given:
 
     sequences: Sequences
     names: tuple[str, ...] | None = None  #: of the columns, where they have names
-    labels: NDArray[Any] | None = None  #: one for each row of a frame, from its column
+    labels: NDArray[Any] | None = None  #: that came with them: one for each sequence, or for each row of a frame
     rows: NDArray[np.int64] | None = None  #: the sequence of each row of a frame
 
 
@@ -41,7 +41,7 @@ def read(
     """Sequences from any form; ValueError with the place of what is no number. A frame without `sequence` has a row
     for each sequence and a column for each step."""
     if isinstance(X, Sequences):
-        return Given(X, X.columns)
+        return Given(X, X.columns, X.labels)
     if is_frame(X) and sequence is not None:
         return _from_frame(X, sequence, time, label, columns)
     for name, given in (("time", time), ("label", label), ("columns", columns)):
