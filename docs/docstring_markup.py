@@ -18,6 +18,7 @@ PUBLIC_MODULES = (
     "slimrnn.serving",
     "slimrnn.training",
     "slimrnn.tasks",
+    "slimrnn.estimators",
     "slimrnn.papers",
     "slimrnn.analysis",
     "slimrnn.data",
