@@ -103,9 +103,9 @@ def test_parameters_are_kept_as_they_are_given() -> None:
 def test_settings_reach_the_net() -> None:
     structure = LowRank(2, tied=True) + Diagonal()
     settings = {"model.pooling": "last", "optim.optimizer": "adam", "patience": 1}
-    found = classifier(cell="lstm", structure=structure, layers=2, epochs=1.5, updates=None, batch_size=16).set_params(
-        settings=settings, bidirectional=False
-    )
+    found = classifier(
+        cell="lstm", structure=structure, layers=2, epochs=1.5, updates=None, batch_size=16, validation_fraction=0.2
+    ).set_params(settings=settings, bidirectional=False)
     found.fit(X, Y)
     assert isinstance(found.model_.rnn, slimrnn.LSTM)
     assert found.model_.rnn.structure == structure
@@ -116,8 +116,13 @@ def test_settings_reach_the_net() -> None:
     assert text.model_.rnn.structure == LowRank(2) + Diagonal()
 
 
-def test_nothing_held_out_is_possible() -> None:
-    assert classifier(updates=2, validation_fraction=0).fit(X[:3], Y[:3]).n_iter_ == 2
+def test_few_sequences_are_all_for_training_unless_a_fraction_is_given() -> None:
+    assert classifier(updates=2).fit(X[:3], Y[:3]).n_iter_ == 2
+    assert regressor(updates=2).fit(X[:2], SLOPES[:2]).n_iter_ == 2
+    fractions = {
+        given: classifier(updates=1, validation_fraction=given).fit(X, Y).task_.valid_share for given in (None, 0.3)
+    }
+    assert fractions == {None: 0, 0.3: 0.3}
 
 
 def test_fit_is_quiet_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +163,6 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "a missing label": (X, [*Y[:-1].tolist(), None], "got missing ones"),
     "one class": (X, ["a"] * 48, "expected at least two classes in y, got one class: 'a'"),
     "numbers as classes": (X, SLOPES, "Unknown label type"),
-    "too few to hold out": (X[:2], Y[:2], "with validation_fraction=0 all are for training"),
     "no sequences": ([], [], "expected at least one sequence"),
     "no steps": ([np.zeros((0, 2)), *X[1:]], Y, "at least one step as sequence 0, got shape (0, 2)"),
     "one sequence": (X[0][:, 0], Y, "a single sequence is X[None]"),
@@ -185,6 +189,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "updates": ({"updates": 0}, "expected updates to be at least 1, got 0"),
     "both": ({"epochs": 1}, "expected updates or epochs, got both"),
     "epochs": ({"updates": None, "epochs": -1}, "expected a positive number of epochs"),
+    "too few to hold out": ({"validation_fraction": 0.01}, "with validation_fraction=0 all are for training"),
     "fraction": ({"validation_fraction": 2}, "expected validation_fraction from 0 to 0.9, got 2"),
     "weights": ({"class_weight": "even"}, "expected class_weight to be None or 'balanced', got 'even'"),
     "settings": ({"settings": {"model.poling": "last"}}, "did you mean 'pooling'?"),

@@ -39,6 +39,7 @@ PLACES = {  # of parameters among the settings of a run
     "dropout": "model.readout_dropout",
     "frame": "task.frame",
     "noise": "task.noise",
+    "validation_fraction": "task.valid_share",
     "batch_size": "batch_size",
     "lr": "optim.lr",
     "patience": "patience",
@@ -74,8 +75,9 @@ class SequenceEstimator(BaseEstimator):
     """learning rate"""
     patience: int | None = None
     """stop after this many evaluations in a row without a better validation score"""
-    validation_fraction: float = 0.2
-    """share of the data for validation, which says which net is best; 0: none is held out"""
+    validation_fraction: float | None = None
+    """share of the data for validation, which says which net is best; 0: none is held out. By default 0.2, or 0 for a
+    classifier of few sequences"""
     budget: float | None = None
     """time limit of the training, in seconds"""
     settings: Mapping[str, Any] | None = None
@@ -157,11 +159,18 @@ class SequenceEstimator(BaseEstimator):
 
     def _begin(self) -> int:
         """The seed that `random_state` stands for, after what no task checks."""
-        check_number("validation_fraction", self.validation_fraction)
-        if not 0 <= self.validation_fraction < 0.9:
-            raise ValueError(f"expected validation_fraction from 0 to 0.9, got {self.validation_fraction}")
+        fraction = self.validation_fraction
+        if fraction is not None:
+            check_number("validation_fraction", fraction)
+            if not 0 <= fraction < 0.9:
+                raise ValueError(f"expected validation_fraction from 0 to 0.9, got {fraction}")
         drawn = check_random_state(self.random_state).randint(LARGEST_SEED)
         return int(self.random_state if isinstance(self.random_state, int | np.integer) else drawn)
+
+    @property
+    def _held_out(self) -> float:
+        """Unless the task chooses another share."""
+        return OwnTask.valid_share if self.validation_fraction is None else self.validation_fraction
 
     # --- predictions ------------------------------------------------------------------------------------
 

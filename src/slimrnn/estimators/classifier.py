@@ -42,7 +42,7 @@ class SequenceClassifier(ClassifierMixin, LabelledEstimator):
         return ClassifyTask.of(
             sequences,
             sequences,
-            valid_share=self.validation_fraction,
+            valid_share=self._held_out,
             split_seed=seed,
             class_weights=self.class_weight == "balanced",
         )

@@ -81,7 +81,7 @@ class Forecaster(SequenceEstimator):
         seed = self._begin()
         task = WholeForecastTask.of(
             given.sequences,
-            valid_share=self.validation_fraction,
+            valid_share=self._held_out,
             column=self._targets(),
             horizon=self.horizon,
             period=_several(self.period),

@@ -53,6 +53,8 @@ class LabelledEstimator(SequenceEstimator):
         try:
             task.parts  # noqa: B018 -- found here, and kept
         except DataError:
+            if self.validation_fraction is None:
+                return task.changed(valid_share=0.0)
             raise ValueError(
                 f"expected enough sequences to hold out validation_fraction={self.validation_fraction} of them, got "
                 f"{len(task.sequences)}: with validation_fraction=0 all are for training"

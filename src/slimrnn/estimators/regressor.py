@@ -30,7 +30,7 @@ class SequenceRegressor(RegressorMixin, LabelledEstimator):
         return numbers
 
     def _task(self, sequences: Sequences, seed: int) -> RegressTask:
-        return RegressTask.of(sequences, sequences, valid_share=self.validation_fraction, split_seed=seed)
+        return RegressTask.of(sequences, sequences, valid_share=self._held_out, split_seed=seed)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """A number for each sequence, (N)."""

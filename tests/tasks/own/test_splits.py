@@ -79,7 +79,7 @@ def test_without_validation_all_others_train() -> None:
 
 
 def test_too_few_sequences_are_refused() -> None:
-    with pytest.raises(DataError, match="expected sequences in every part, got none for test"):
+    with pytest.raises(DataError, match="expected sequences in every part, got none for valid"):
         _ = ClassifyTask.of(some_sequences(2)).parts
 
 

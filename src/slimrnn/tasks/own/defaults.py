@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slimrnn._texts import listed
+from slimrnn.data.own.notes import plural
 from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.sequences_task import SequencesTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
@@ -88,7 +89,7 @@ def described(task: SequencesTask, targets: str) -> str:
     count = len(sequences) + (0 if test is None else len(test))
     shortest, longest = int(sequences.lengths.min()), int(sequences.lengths.max())
     steps = f"{longest:,} steps" if shortest == longest else f"{shortest:,} to {longest:,} steps"
-    columns = f"{len(sequences.columns)} columns ({listed(sequences.columns, 60)})"
+    columns = f"{plural(len(sequences.columns), 'column')} ({listed(sequences.columns, 60)})"
     shared = ", ".join(f"{len(which):,} for {name}" for name, which in task.parts.items())
     lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
     return "\n".join([*lines, *sequences.notes])
