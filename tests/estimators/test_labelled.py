@@ -103,9 +103,8 @@ def test_parameters_are_kept_as_they_are_given() -> None:
 def test_settings_reach_the_net() -> None:
     structure = LowRank(2, tied=True) + Diagonal()
     settings = {"model.pooling": "last", "optim.optimizer": "adam", "patience": 1}
-    found = classifier(
-        cell="lstm", structure=structure, layers=2, epochs=1.5, updates=None, batch_size=16, validation_fraction=0.2
-    ).set_params(settings=settings, bidirectional=False)
+    found = classifier(cell="lstm", structure=structure, layers=2, bidirectional=False, settings=settings)
+    found.set_params(epochs=1.5, updates=None, batch_size=16, validation_fraction=0.2)
     found.fit(X, Y)
     assert isinstance(found.model_.rnn, slimrnn.LSTM)
     assert found.model_.rnn.structure == structure
