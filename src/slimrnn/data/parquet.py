@@ -35,7 +35,7 @@ except (ImportError, ValueError, OSError):
 import polars
 try:
     frame = polars.read_parquet(sys.argv[2] or sys.stdin.buffer.read())
-    rows = int(sys.argv[3])
+    rows = -(-int(sys.argv[3]) // max(1, frame.width))
     for piece in frame.iter_slices(rows) if 0 < rows < len(frame) else [frame]:
         packed = io.BytesIO()
         piece.write_ipc(packed)
@@ -55,14 +55,14 @@ def read_parquet(raw: bytes, path: Path) -> DataFrame:
     return frame
 
 
-def parquet_pieces(path: Path, rows: int) -> Iterator[DataFrame]:
-    """The table in pieces of so many rows; of one without rows, one piece."""
+def parquet_pieces(path: Path, values: int) -> Iterator[DataFrame]:
+    """The table in pieces of about so many values; of one without rows, one piece."""
     with reading(path), path.open("rb") as file:
         first = file.read(4)
         size = file.seek(0, io.SEEK_END)
         file.seek(max(0, size - 4))
         _check_magic(first, file.read(), path)
-    return _pieces(None, path, rows, size)
+    return _pieces(None, path, values, size)
 
 
 def _check_magic(first: bytes, last: bytes, path: Path) -> None:
@@ -70,10 +70,10 @@ def _check_magic(first: bytes, last: bytes, path: Path) -> None:
         raise DataError(f"expected {MAGIC!r} at both ends of {path}, got {first!r} and {last!r}: it is no Parquet")
 
 
-def _pieces(raw: bytes | None, path: Path, rows: int, size: int) -> Iterator[DataFrame]:
+def _pieces(raw: bytes | None, path: Path, values: int, size: int) -> Iterator[DataFrame]:
     """Of a file, or of its content."""
     source = "" if raw is not None else str(path.absolute())
-    command = [sys.executable, "-c", _CHILD, str(available_memory()), source, str(rows), *sys.path]
+    command = [sys.executable, "-c", _CHILD, str(available_memory()), source, str(values), *sys.path]
     seconds = SECONDS + size // BYTES_A_SECOND
     try:
         said = tempfile.TemporaryFile()  # noqa: SIM115

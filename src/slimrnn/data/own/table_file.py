@@ -15,7 +15,7 @@ from slimrnn.errors import DataError
 if TYPE_CHECKING:
     from polars import DataFrame
 
-ROWS = 2**16  # of a piece of a Parquet file
+VALUES = 2**19  # of a piece of a Parquet file
 
 
 class TableFile(Protocol):
@@ -49,7 +49,7 @@ class _Parquet:
 
     def __init__(self, path: Path) -> None:
         polars()
-        self.path, self._pieces = path, parquet_pieces(path, ROWS)
+        self.path, self._pieces = path, parquet_pieces(path, VALUES)
         self._first = next(self._pieces)
         self.names = tuple(self._first.columns)
         if not self.names:

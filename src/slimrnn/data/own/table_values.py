@@ -26,17 +26,16 @@ def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFil
     """(R, D), NaN where a value is missing."""
     pl = polars()
     cast = frame.select(pl.col(*names).cast(pl.Float64, strict=False))
-    if sum(cast.null_count().row(0)):
-        cast = cast.with_columns([_mended(frame[name], cast[name], row, table) for name in names])
-    values_RD = np.empty((len(frame), len(names)), np.float32)
-    for place, name in enumerate(names):
-        column = cast[name].to_numpy()
-        too_large = np.abs(column) > LARGEST
-        if too_large.any():
-            wrong = int(too_large.argmax())
-            refuse(table, row + wrong, name, f"a finite number of at most {LARGEST:.3g}", frame[name][wrong])
-        values_RD[:, place] = column
-    return values_RD
+    gaps = [name for name, count in zip(names, cast.null_count().row(0), strict=True) if count]
+    if gaps:
+        cast = cast.with_columns([_mended(frame[name], cast[name], row, table) for name in gaps])
+    values_RD = cast.to_numpy()
+    too_large = np.abs(values_RD) > LARGEST
+    if too_large.any():
+        wrong, place = (int(n) for n in np.argwhere(too_large)[0])
+        expected = f"a finite number of at most {LARGEST:.3g}"
+        refuse(table, row + wrong, names[place], expected, frame[names[place]][wrong])
+    return values_RD.astype(np.float32)
 
 
 def exact_numbers_of(frame: DataFrame, name: str, what: str, row: int, table: TableFile) -> NDArray[np.float64]:
