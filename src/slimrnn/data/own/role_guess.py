@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed
@@ -59,7 +60,15 @@ class RoleGuess:
         found = {role: self._role(role, taken) for role in USUAL}
         layout = roles.layout or self._layout(found, taken)
         self._first_column(layout, found, taken)
-        self.roles = replace(roles, **found, layout=layout, columns=roles.columns or self._inputs(found))
+        self.roles = replace(
+            roles,
+            sequence=found["sequence"],
+            time=found["time"],
+            label=found["label"],
+            split=found["split"],
+            layout=layout,
+            columns=roles.columns or self._inputs(found),
+        )
         self.notes = self._notes()
 
     def _role(self, role: str, taken: set[str]) -> str | None:
@@ -201,6 +210,7 @@ def _texts(column: Series) -> Series:
     return texts.filter(~texts.is_in(MISSING))
 
 
-def _numbers(column: Series) -> np.ndarray:
+def _numbers(column: Series) -> NDArray[np.float64]:
     pl = polars()
-    return column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    numbers: NDArray[np.float64] = column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    return numbers

@@ -71,7 +71,7 @@ def texts_of(frame: DataFrame, name: str, what: str, missing: Sequence[str], row
     if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Date)):
         raise DataError(f"expected texts or numbers as {name} in {table.path}, got {dtype}")
     column = frame[name].cast(pl.String)
-    wrong = column.is_null() | column.is_in(list(missing))
+    wrong = column.is_null() | column.str.strip_chars().is_in(list(missing))
     if wrong.any():
         place = wrong.arg_max() or 0
         refuse(table, row + place, name, what, "" if column[place] is None else column[place])
