@@ -92,13 +92,8 @@ def times_of(frame: DataFrame, name: str, dates: bool, row: int, table: TableFil
         return times
     if column.null_count():
         refuse(table, row + (column.is_null().arg_max() or 0), name, "a time", None)
-    utc = column.cast(pl.Datetime("us")) if column.dtype == pl.Date else column.dt.cast_time_unit("us")
-    times_R: NDArray[Any] = (
-        utc.dt.replace_time_zone(None).to_numpy()
-        if utc.dtype.time_zone is None
-        else (utc.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy())
-    )
-    return times_R.astype("datetime64[us]")
+    instants = column.cast(pl.Datetime("us")) if column.dtype == pl.Date else column.dt.cast_time_unit("us")
+    return instants.to_physical().to_numpy().astype("datetime64[us]")  # of UTC, whatever zone is shown
 
 
 class Codes:
