@@ -36,8 +36,9 @@ class TagTask(LabelledTask):
         sequences, which = self.part(split)
         chosen = np.zeros(len(sequences), dtype=bool)
         chosen[which] = True
-        labels: NDArray[Any] = step_labels(sequences)[np.repeat(chosen, sequences.lengths)].astype(str)
-        return labels[labels != ""]
+        labels = step_labels(sequences)[np.repeat(chosen, sequences.lengths)].astype(str)
+        known: NDArray[Any] = labels[labels != ""]
+        return known
 
     def batch(self, sequences: Sequences, which: Indices) -> Batch:
         """Steps without a label have no weight."""
