@@ -12,6 +12,8 @@ from cli_runs import complaint
 from own_cases import some_sequences, some_series, write_csv
 from slimrnn.cli import main
 from slimrnn.data.sequences import Sequences
+from slimrnn.tasks.own import OwnTask
+from slimrnn.tasks.own.defaults import variants
 
 Capture = pytest.CaptureFixture[str]
 TINY = ["--model.hidden=4", "--updates=4", "--eval-every=2", "--batch-size=4", "--threads=1", "--no-tensorboard"]
@@ -96,13 +98,12 @@ def test_predictions_are_written_and_not_replaced(tmp_path: Path, capsys: Captur
     assert "expected a column y" in complaint(capsys, "predict", str(run), "--file", str(other))
 
 
-def test_a_budget_tries_several_settings(tmp_path: Path, capsys: Capture) -> None:
+def test_a_budget_tries_several_settings(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OwnTask, "variants", lambda task, config: variants(config)[:2])
     run, _ = trained("classify", some_sequences(), tmp_path, "--budget", "1h", "--updates", "2")
-    said = capsys.readouterr().out
-    assert "7 of 7: validation loss" in said
-    assert len([*(run / "tries").iterdir()]) == 6
-    assert main(["eval", str(run)]) == 0
-    assert main(["compare", str(run), *map(str, (run / "tries").iterdir()), "--out", str(tmp_path / "c.png")]) == 0
+    assert "2 of 2: validation loss" in capsys.readouterr().out
+    (other,) = (run / "tries").iterdir()
+    assert main(["compare", str(run), str(other), "--out", str(tmp_path / "c.png")]) == 0
 
 
 def test_other_runs_have_no_predictions(tmp_path: Path, capsys: Capture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from own_cases import some_sequences
 from slimrnn.errors import DataError
 from slimrnn.tasks.own import ClassifyTask, RegressTask
-from slimrnn.tasks.own.splits import held_out
+from slimrnn.tasks.own.splits import cut_in_time, held_out
 
 
 def test_parts_share_no_sequence_and_have_all() -> None:
@@ -88,3 +88,14 @@ def test_unknown_labels_of_the_test_set_are_refused() -> None:
     task = ClassifyTask.of(some_sequences(), test=odd)
     with pytest.raises(DataError, match="expected labels of the training part \\(down, up\\), got 'side' in the test"):
         task.rivals("test")
+
+
+def test_few_sequences_are_split_in_time() -> None:
+    sequences = some_sequences(2, "tag")
+    cut = cut_in_time(sequences, 0.25, 0.25)
+    assert cut.values is sequences.values
+    assert cut.parts == ("train", "valid", "test") * 2
+    assert cut.ids[:3] == ("s0, train", "s0, valid", "s0, test")
+    assert set(sequences.starts.tolist()) <= set(cut.starts.tolist())
+    short = cut_in_time(sequences, 0.01, 0.25)
+    assert short.parts == ("train", "train")

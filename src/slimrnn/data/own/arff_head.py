@@ -71,7 +71,7 @@ class ArffHead:
         if label not in names:
             nominal = [name for name, kind in zip(names, kinds, strict=True) if kind == "nominal"]
             called = [name for name in names if name.lower() in LABELS]
-            label = (nominal or called or [None])[-1]
+            label = next(reversed(nominal or called), None)
         place = None if label is None else names.index(label)
         others = [(name, kind) for name, kind in zip(names, kinds, strict=True) if name != label]
         wanted = "relational" if "relational" in kinds else "numeric"

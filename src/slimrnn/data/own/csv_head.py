@@ -20,7 +20,10 @@ def header_fields(text: str, separator: str, path: Path | str) -> list[str]:
     if "\r" in text or "\n" in text:
         raise DataError(f"expected one line as the header of {path}, got a line break in it: {shown(text)}")
     csv.field_size_limit(LONGEST)
-    fields = next(csv.reader([text], delimiter=separator), [])
+    try:
+        fields = next(csv.reader([text], delimiter=separator, strict=True), [])
+    except csv.Error as error:
+        raise DataError(f"expected names of columns in line 1 of {path}, got {shown(text)}: {error}") from None
     if not any(field.strip() for field in fields):
         raise DataError(f"expected names of columns in line 1 of {path}, got {shown(text)}")
     if len(fields) > MOST_COLUMNS:

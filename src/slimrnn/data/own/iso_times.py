@@ -34,7 +34,8 @@ def iso_times(texts: Sequence[str]) -> NDArray[Any] | int:
         if not zoned:
             return np.array(texts, dtype="datetime64[us]")
         plain, shifts = zip(*map(_in_utc, texts), strict=True)
-        return np.array(plain, dtype="datetime64[us]") - np.array(shifts, dtype="timedelta64[m]")
+        utc: NDArray[Any] = np.array(plain, dtype="datetime64[us]") - np.array(shifts, dtype="timedelta64[m]")
+        return utc
     except ValueError:
         return next(place for place, text in enumerate(texts) if not _exists(_in_utc(text)[0]))
 

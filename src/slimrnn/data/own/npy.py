@@ -73,7 +73,7 @@ def _array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
 def _header(file: IO[bytes], place: str) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
     """Type, order, shape, and where the numbers begin."""
     start = file.read(8)
-    if len(start) < 8 or start[:6] != MAGIC or start[6] not in (1, 2, 3):
+    if len(start) < 8 or start[:6] != MAGIC or start[6:] not in (b"\1\0", b"\2\0", b"\3\0"):
         raise DataError(f"expected {MAGIC!r} and a version at the beginning of {place}, got {shown(start)}")
     width = 2 if start[6] == 1 else 4
     size = int.from_bytes(file.read(width), "little")
@@ -81,7 +81,7 @@ def _header(file: IO[bytes], place: str) -> tuple[np.dtype[Any], bool, tuple[int
         raise DataError(f"expected a header of at most {LONGEST:,} bytes in {place}, got {size:,}")
     raw = file.read(size)
     try:
-        entries = ast.literal_eval(raw.decode("latin-1").strip())
+        entries = ast.literal_eval(raw.decode("latin-1").strip(" \n"))
         dtype = np.dtype(entries["descr"]) if isinstance(entries["descr"], str) else None
         shape, fortran = entries["shape"], entries["fortran_order"]
         right = set(entries) == KEYS and isinstance(fortran, bool) and len(raw) == size and isinstance(shape, tuple)

@@ -19,9 +19,9 @@ Unpadded = tuple[NDArray[np.float32], NDArray[np.int64], list[str]]
 def without_padding(padded_NTC: NDArray[np.float32], place: Callable[[int], str]) -> Unpadded:
     """Values (S, C), starts (N + 1) and notes. Steps at the end that have no value at all are none."""
     count, steps, channels = padded_NTC.shape
-    there_NT = ~np.isnan(padded_NTC).all(2)
+    there_NT: NDArray[np.bool_] = np.logical_or.reduce(~np.isnan(padded_NTC), axis=2)
     lengths_N = steps - np.argmax(there_NT[:, ::-1], axis=1)
-    empty = ~there_NT.any(1)
+    empty = ~np.logical_or.reduce(there_NT, axis=1)
     if empty.any():
         raise DataError(f"expected values in each sequence, got none in {place(int(empty.argmax()))}")
     shorter = int((lengths_N < steps).sum())

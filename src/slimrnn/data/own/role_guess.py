@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed
@@ -59,7 +60,15 @@ class RoleGuess:
         found = {role: self._role(role, taken) for role in USUAL}
         layout = roles.layout or self._layout(found, taken)
         self._first_column(layout, found, taken)
-        self.roles = replace(roles, **found, layout=layout, columns=roles.columns or self._inputs(found))
+        self.roles = replace(
+            roles,
+            sequence=found["sequence"],
+            time=found["time"],
+            label=found["label"],
+            split=found["split"],
+            layout=layout,
+            columns=roles.columns or self._inputs(found),
+        )
         self.notes = self._notes()
 
     def _role(self, role: str, taken: set[str]) -> str | None:
@@ -163,10 +172,14 @@ def _present(table: TableFile, roles: Roles, to_predict: bool) -> Roles:
 def kinds_of(head: DataFrame) -> dict[str, Kind]:
     """What most values of each column are."""
     pl = polars()
-    return {
-        name: _text_kind(head[name]) if dtype == pl.String else _typed_kind(head[name])
-        for name, dtype in head.schema.items()
-    }
+    texts = [name for name, dtype in head.schema.items() if dtype == pl.String]
+    counts = head.select(pl.col(*texts).cast(pl.Float64, strict=False).count()).row(0) if texts else ()
+    plain = {name for name, count in zip(texts, counts, strict=True) if count == len(head)}  # for all at once: fast
+    kinds: dict[str, Kind] = dict.fromkeys(plain, "numbers")
+    for name, dtype in head.schema.items():
+        if name not in plain:
+            kinds[name] = _text_kind(head[name]) if dtype == pl.String else _typed_kind(head[name])
+    return kinds
 
 
 def _text_kind(column: Series) -> Kind:
@@ -197,6 +210,7 @@ def _texts(column: Series) -> Series:
     return texts.filter(~texts.is_in(MISSING))
 
 
-def _numbers(column: Series) -> np.ndarray:
+def _numbers(column: Series) -> NDArray[np.float64]:
     pl = polars()
-    return column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    numbers: NDArray[np.float64] = column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    return numbers

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from slimrnn._texts import shown
 from slimrnn.data.own.csv_file import CsvFile
-from slimrnn.data.tables import read_table
+from slimrnn.data.parquet import parquet_pieces
+from slimrnn.data.tables import polars
 from slimrnn.errors import DataError
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-ROWS = 2**16  # of a piece of a Parquet file
+VALUES = 2**19  # of a piece of a Parquet file
 
 
 class TableFile(Protocol):
@@ -47,11 +48,16 @@ class _Parquet:
     has_header = True
 
     def __init__(self, path: Path) -> None:
-        read = read_table(path)
-        self.path, self.place, self._frame = path, read.place, read.frame
-        self.names = tuple(read.frame.columns)
+        polars()
+        self.path, self._pieces = path, parquet_pieces(path, VALUES)
+        self._first = next(self._pieces)
+        self.names = tuple(self._first.columns)
         if not self.names:
             raise DataError(f"expected a table in {path}, got one without columns")
 
     def pieces(self) -> Iterator[DataFrame]:
-        yield from self._frame.iter_slices(ROWS)
+        yield self._first
+        yield from self._pieces
+
+    def place(self, row: int) -> str:
+        return f"row {row + 1:,}"

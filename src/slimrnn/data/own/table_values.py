@@ -26,17 +26,16 @@ def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFil
     """(R, D), NaN where a value is missing."""
     pl = polars()
     cast = frame.select(pl.col(*names).cast(pl.Float64, strict=False))
-    if sum(cast.null_count().row(0)):
-        cast = cast.with_columns([_mended(frame[name], cast[name], row, table) for name in names])
-    values_RD = np.empty((len(frame), len(names)), np.float32)
-    for place, name in enumerate(names):
-        column = cast[name].to_numpy()
-        too_large = np.abs(column) > LARGEST
-        if too_large.any():
-            wrong = int(too_large.argmax())
-            refuse(table, row + wrong, name, f"a finite number of at most {LARGEST:.3g}", frame[name][wrong])
-        values_RD[:, place] = column
-    return values_RD
+    gaps = [name for name, count in zip(names, cast.null_count().row(0), strict=True) if count]
+    if gaps:
+        cast = cast.with_columns([_mended(frame[name], cast[name], row, table) for name in gaps])
+    values_RD = cast.to_numpy()
+    too_large = np.abs(values_RD) > LARGEST
+    if too_large.any():
+        wrong, place = (int(n) for n in np.argwhere(too_large)[0])
+        expected = f"a finite number of at most {LARGEST:.3g}"
+        refuse(table, row + wrong, names[place], expected, frame[names[place]][wrong])
+    return values_RD.astype(np.float32)
 
 
 def exact_numbers_of(frame: DataFrame, name: str, what: str, row: int, table: TableFile) -> NDArray[np.float64]:
@@ -72,7 +71,7 @@ def texts_of(frame: DataFrame, name: str, what: str, missing: Sequence[str], row
     if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Date)):
         raise DataError(f"expected texts or numbers as {name} in {table.path}, got {dtype}")
     column = frame[name].cast(pl.String)
-    wrong = column.is_null() | column.is_in(list(missing))
+    wrong = column.is_null() | column.str.strip_chars().is_in(list(missing))
     if wrong.any():
         place = wrong.arg_max() or 0
         refuse(table, row + place, name, what, "" if column[place] is None else column[place])
@@ -93,13 +92,8 @@ def times_of(frame: DataFrame, name: str, dates: bool, row: int, table: TableFil
         return times
     if column.null_count():
         refuse(table, row + (column.is_null().arg_max() or 0), name, "a time", None)
-    utc = column.cast(pl.Datetime("us")) if column.dtype == pl.Date else column.dt.cast_time_unit("us")
-    times_R: NDArray[Any] = (
-        utc.dt.replace_time_zone(None).to_numpy()
-        if utc.dtype.time_zone is None
-        else (utc.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy())
-    )
-    return times_R.astype("datetime64[us]")
+    instants = column.cast(pl.Datetime("us")) if column.dtype == pl.Date else column.dt.cast_time_unit("us")
+    return instants.to_physical().to_numpy().astype("datetime64[us]")  # of UTC, whatever zone is shown
 
 
 class Codes:

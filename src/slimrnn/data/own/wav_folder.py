@@ -68,7 +68,7 @@ def _table(folder: Path) -> Path | None:
     named = [path for path in tables if path.name == TABLE]
     if len(tables) > 1 and not named:
         raise DataError(f"expected one table of labels in {folder}, or {TABLE}, got {tables[0].name}, {tables[1].name}")
-    return (named or tables or [None])[0]
+    return next(iter(named or tables), None)
 
 
 def _names(table: Path) -> list[str]:
@@ -97,7 +97,7 @@ def _label(row: Row, roles: Roles, table: Path) -> str | float:
     text = row.texts[1]
     if roles.numbers:
         return number_in(text, "a number as label", f"line {row.line:,} of {table}")
-    if text in UNLABELLED:
+    if text.strip() in UNLABELLED:
         raise DataError(f"expected a label in line {row.line:,} of {table}, got {shown(text)}")
     return text
 

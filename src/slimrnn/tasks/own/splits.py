@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.training import random
 from slimrnn.training.task import Indices
@@ -38,6 +40,23 @@ def held_out(candidates: Indices, labels: NDArray[Any] | None, share: float, see
         if np.isin(members, chosen).all():
             chosen = chosen[chosen != members[0]]
     return np.sort(candidates[chosen])
+
+
+def cut_in_time(sequences: Sequences, valid_share: float, test_share: float) -> Sequences:
+    """Each sequence as three, of which the first is for training, the second for validation and the last for the test;
+    those too short for that are for training. No values are copied."""
+    starts, ids, parts = [0], [], []
+    for name, begin, end in zip(sequences.ids, sequences.starts, sequences.starts[1:], strict=False):
+        steps = int(end - begin)
+        test = round(test_share * steps)
+        valid = round(valid_share * (steps - test))
+        sizes = (steps - test - valid, valid, test)
+        for part, size in zip(SPLITS, sizes if min(sizes) else (steps, 0, 0), strict=True):
+            if size:
+                starts.append(starts[-1] + size)
+                ids.append(f"{name}, {part}")
+                parts.append(part)
+    return replace(sequences, starts=np.array(starts), ids=tuple(ids), parts=tuple(parts))
 
 
 def check_not_empty(parts: dict[str, Indices], count: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from slimrnn.errors import DataError
 from slimrnn.tasks.own.defaults import tagging_config
 from slimrnn.tasks.own.labelled_task import LabelledTask
 from slimrnn.tasks.own.outputs import outputs_of
+from slimrnn.tasks.own.splits import cut_in_time
 from slimrnn.training.config import Config
 from slimrnn.training.task import Batch, Indices
+
+FEW = 10  # sequences; fewer are split in time
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,22 @@ class TagTask(LabelledTask):
     every_step = True
     labels_are = "step"
 
+    @cached_property
+    def sequences(self) -> Sequences:
+        """Where there are only a few, their ends are for validation and test."""
+        found: Sequences = self.read(self.file, self.wanted_roles)
+        if len(found) >= FEW or found.parts is not None or self.test_file is not None:
+            return found
+        return cut_in_time(found, self.valid_share, self.test_share)
+
     def labels_of(self, split: str) -> NDArray[Any]:
         """Without those that are missing."""
         sequences, which = self.part(split)
         chosen = np.zeros(len(sequences), dtype=bool)
         chosen[which] = True
-        labels: NDArray[Any] = step_labels(sequences)[np.repeat(chosen, sequences.lengths)].astype(str)
-        return labels[labels != ""]
+        labels = step_labels(sequences)[np.repeat(chosen, sequences.lengths)].astype(str)
+        known: NDArray[Any] = labels[labels != ""]
+        return known
 
     def batch(self, sequences: Sequences, which: Indices) -> Batch:
         """Steps without a label have no weight."""
