@@ -15,6 +15,7 @@ pause_while_importing()
 
 from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
+from slimrnn.compression import replace
 from slimrnn.exporting import export, load, quantize, save
 from slimrnn.layers import (
     GRU,
@@ -120,6 +121,7 @@ __all__ = [
     "layer_of",
     "load",
     "quantize",
+    "replace",
     "save",
     "summary",
 ]

@@ -36,6 +36,8 @@ from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
 from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.layers.tokens import TokenInput, is_tokens
+from slimrnn.layers.torch_names import TorchNames
+from slimrnn.layers.torch_state import take_torch_keys
 from slimrnn.ops.onnx_exports import check_exporter, check_no_noise
 from slimrnn.ops.reference import Resets, valid_steps
 from slimrnn.structures import Dense, Structure
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
-class RecurrentStack(TokenInput):
+class RecurrentStack(TorchNames, TokenInput):
     __doc__ = f"""Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
@@ -151,7 +153,8 @@ class RecurrentStack(TokenInput):
         return found
 
     def _at(self, index: int) -> RecurrentLayer | LayerGroup:
-        found = list(self.layers._modules.values())[index]  # a fraction of the cost of self.layers[index]
+        layers: Any = self._modules["layers"]
+        found = list(layers._modules.values())[index]  # a fraction of the cost of self.layers[index]
         assert isinstance(found, (RecurrentLayer, LayerGroup))  # what __init__ put there
         return found
 
@@ -364,9 +367,11 @@ class RecurrentStack(TokenInput):
         """A torch.nn layer that computes the same, where one exists."""
         return torch_weights.to_torch(self)
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        torch_weights.refuse_foreign_keys(self, state_dict, prefix)
-        super()._load_from_state_dict(state_dict, prefix, *others)
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, metadata: Any, strict: bool, missing: Any, *others: Any
+    ) -> None:
+        take_torch_keys(self, state_dict, prefix, missing, errors=others[-1])
+        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, *others)
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         """What torch.jit's tracer calls: torch.onnx's old exporter gives all arguments by position, keywords, too."""
