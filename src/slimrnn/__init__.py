@@ -43,6 +43,7 @@ from slimrnn.layers import (
     UnICORNN,
     hidden_size_for,
     layer_of,
+    parameter_groups,
     summary,
 )
 from slimrnn.serving import StreamPool
@@ -120,6 +121,7 @@ __all__ = [
     "hidden_size_for",
     "layer_of",
     "load",
+    "parameter_groups",
     "quantize",
     "replace",
     "save",
