@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, settings
-from replace_nets import Net, inputs, nets
+from replace_nets import KINDS, WIDTH, Block, Net, inputs, nets
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, prune
 
@@ -19,6 +19,9 @@ from slimrnn.compression import replacements
 from slimrnn.layers import RecurrentStack
 
 TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-12}
+# Through up to five layers one after the other, the float32 gradients of torch's own net are up to 8e-6 away from those
+# in float64, and ours up to 3e-6; a single layer's are held to 1e-6 below.
+OF_GRADIENTS = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
 def difference(found: Tensor, expected: Tensor) -> float:
@@ -31,7 +34,7 @@ def run(net: nn.Module, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
     """Output, and gradients of the input and of all parameters that are no recurrent layer's."""
     x = x.clone().requires_grad_()
     output = net(x)
-    names, parameters = zip(*((n, p) for n, p in net.named_parameters() if ".rnn." not in n), strict=True)
+    names, parameters = zip(*((n, p) for n, p in net.named_parameters() if "rnn." not in n), strict=True)
     gradients = torch.autograd.grad(output.square().mean(), (x, *parameters))
     return output, dict(zip(("x", *names), gradients, strict=True))
 
@@ -49,9 +52,24 @@ def test_outputs_and_gradients_stay_the_same(dtype: torch.dtype) -> None:
         assert difference(found, expected) < TOLERANCES[dtype]
         assert gradients.keys() == ours.keys()
         for name, gradient in gradients.items():
-            assert difference(ours[name], gradient) < TOLERANCES[dtype], name
+            assert difference(ours[name], gradient) < OF_GRADIENTS[dtype], name
 
     check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}], ids=str)
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_gradients_of_a_layer_stay_the_same(kind: str, options: dict[str, Any], dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    torch_type, own = KINDS[kind]
+    make: Any = torch_type
+    theirs = Block(make(WIDTH, 6, batch_first=True, dtype=dtype, **options, **own), packed=False)
+    ours = replace(copy.deepcopy(theirs))
+    (expected, gradients), (found, of_ours) = run(theirs, inputs(dtype)), run(ours, inputs(dtype))
+    assert difference(found, expected) < TOLERANCES[dtype]
+    for name, gradient in gradients.items():
+        assert difference(of_ours[name], gradient) < TOLERANCES[dtype], name
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
