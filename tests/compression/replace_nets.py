@@ -40,8 +40,8 @@ class Block(nn.Module):
         else:
             output, last = self.rnn(x)
         h_n = last[0] if self.rnn.mode == "LSTM" else last
-        y: Tensor = self.out(output if first else output.transpose(0, 1))
-        return y + h_n.sum()
+        y: Tensor = self.out(output if first else output.transpose(0, 1)) + h_n.sum()
+        return y
 
 
 class Net(nn.Module):

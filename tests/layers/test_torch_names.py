@@ -58,7 +58,7 @@ def test_attributes_are_those_of_torch(mode: str, options: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("structure", [Dense(), LowRank(2), Kronecker([2, 2])], ids=repr)
 def test_weights_are_read_through_the_structure_with_gradients(structure: Structure) -> None:
-    stack = GRU(3, 4, structure=structure, dtype=torch.float64)
+    stack: Any = GRU(3, 4, structure=structure, dtype=torch.float64)
     matrices = stack.recurrent_matrices()[0]
     assert torch.equal(stack.weight_hh_l0, matrices.flatten(0, 1))
     parameters = list(stack.layer(0).recurrent.parameters())
@@ -68,10 +68,10 @@ def test_weights_are_read_through_the_structure_with_gradients(structure: Struct
 
 
 def test_what_is_written_into_a_dense_weight_is_kept() -> None:
-    stack = LSTM(3, 4, dtype=torch.float64)
+    stack: Any = LSTM(3, 4, dtype=torch.float64)
     nn.init.orthogonal_(stack.weight_hh_l0)
     stack.bias_ih_l0.data[4:8].fill_(1.0)
-    assert torch.equal(stack.layer(0).cell.bias[1], torch.ones(4, dtype=torch.float64))  # type: ignore[index]
+    assert torch.equal(stack.layer(0).cell.bias[1], torch.ones(4, dtype=torch.float64))
     w = stack.recurrent_matrices()[0].flatten(0, 1)
     torch.testing.assert_close(w.mT @ w, torch.eye(4, dtype=torch.float64))
 
@@ -102,10 +102,12 @@ def test_what_would_be_lost_is_refused_with_the_way_to_set_it(kind: str) -> None
 
 
 def test_the_second_bias_is_refused_with_the_way_to_set_it() -> None:
+    lstm: Any = LSTM(3, 4, 2)
+    gru: Any = GRU(3, 4)
     with pytest.raises(RuntimeError, match=r"write to layers\[1\]\.cell\.bias"):
-        LSTM(3, 4, 2).bias_hh_l1.data.fill_(1)
+        lstm.bias_hh_l1.data.fill_(1)
     with pytest.raises(RuntimeError, match=r"layers\[0\]\.cell\.recurrent_bias for what a GRU resets"):
-        GRU(3, 4).bias_hh_l0.data.fill_(1)
+        gru.bias_hh_l0.data.fill_(1)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_layers_that_torch_lacks_have_no_mode() -> None:
 
 @pytest.mark.parametrize("structure", [Dense(), LowRank(2)], ids=repr)
 def test_reading_them_leaves_copies_pickles_and_exports_as_they_are(structure: Structure) -> None:
-    stack = LSTM(3, 4, structure=structure)
+    stack: Any = LSTM(3, 4, structure=structure)
     weights = stack.all_weights
     assert isinstance(weights[0][3], ComputedWeight)
     x = torch.randn(5, 2, 3)
@@ -147,11 +149,11 @@ class Decayed(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rnn = GRU(3, 4, structure=LowRank(2))
+        self.rnn: Any = GRU(3, 4, structure=LowRank(2))
 
     def forward(self, x: Tensor) -> Tensor:
-        output: Tensor = self.rnn(x)[0]
-        return output.sum() + self.rnn.weight_hh_l0.square().sum()
+        loss: Tensor = self.rnn(x)[0].sum() + self.rnn.weight_hh_l0.square().sum()
+        return loss
 
 
 def test_a_model_that_reads_them_compiles_and_exports() -> None:
