@@ -25,6 +25,7 @@ from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.training.config import Config
 from slimrnn.training.curve import Row
 from slimrnn.training.in_memory import train_in_memory
+from slimrnn.training.task import Task
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -98,7 +99,7 @@ class SequenceEstimator(BaseEstimator):
     # After `fit`:
     model_: SequenceNet = field(init=False)
     """the net, which slimrnn.save and slimrnn.export take"""
-    task_: OwnTask = field(init=False)
+    task_: Task = field(init=False)
     """scales, classes and all else that the net needs to read sequences, without the data"""
     history_: list[Row] = field(init=False)
     """losses and scores of all evaluations: update, seconds, train/loss, valid/loss, ..."""
