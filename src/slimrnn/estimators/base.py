@@ -141,9 +141,14 @@ class SequenceEstimator(BaseEstimator):
             del self.feature_names_in_
         self.history_, self.ended_ = found.history, found.ended
         self.n_iter_, self.best_update_, self.seed_ = found.updates, found.best_update, config.seed
+        self._keep(given)
         if found.ended == "interrupted":
             raise KeyboardInterrupt
         return self
+
+    def _keep(self, given: Given) -> None:
+        """What an estimator needs of the data later."""
+        return
 
     def _config(self, task: OwnTask) -> Config:
         """Settings that suit the data, but for those that are given."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimrnn.data.sequences import Sequences
 from slimrnn.estimators.base import SequenceEstimator
 from slimrnn.estimators.files import array_of, array_record
-from slimrnn.estimators.reading import read_series
+from slimrnn.estimators.reading import Given, read_series
 from slimrnn.tasks.own.forecast import ForecastTask
 from slimrnn.tasks.own.naive_forecasts import naive
 from slimrnn.tasks.own.own_task import OwnTask
@@ -89,11 +89,10 @@ class Forecaster(SequenceEstimator):
             quantiles=tuple(self.quantiles),
         )
         self.single_ = single
-        try:
-            return self._train(task, given, seed)
-        finally:
-            if hasattr(self, "task_"):
-                self.tail_ = self._tail(given.sequences)
+        return self._train(task, given, seed)
+
+    def _keep(self, given: Given) -> None:
+        self.tail_ = self._tail(given.sequences)
 
     def predict(self, X: Any = None) -> NDArray[np.float64]:
         """The next `horizon` values, the medians, of the series in X or, without it, of those that `fit` has seen:
