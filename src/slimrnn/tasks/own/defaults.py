@@ -90,7 +90,10 @@ def described(task: SequencesTask, targets: str) -> str:
     shortest, longest = int(sequences.lengths.min()), int(sequences.lengths.max())
     steps = f"{longest:,} steps" if shortest == longest else f"{shortest:,} to {longest:,} steps"
     columns = f"{plural(len(sequences.columns), 'column')} ({listed(sequences.columns, 60)})"
-    shared = ", ".join(f"{len(which):,} for {name}" for name, which in task.parts.items())
+    sizes = {name: f"{len(which):,}" for name, which in task.parts.items()}
+    if task.parts["valid"] is task.parts["train"]:
+        sizes["valid"] = "none"
+    shared = ", ".join(f"{size} for {name}" for name, size in sizes.items())
     lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
     return "\n".join([*lines, *sequences.notes])
 
