@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from slimrnn.compression.allocation import allocate
-from slimrnn.compression.budget import IN_WORDS, Budget, Unit, read_budget
+from slimrnn.compression.budget import IN_WORDS, Budget, Unit
 from slimrnn.compression.candidates import Candidate, Matrix, matrices_of
 from slimrnn.compression.families import Structures, check_structures
-from slimrnn.compression.losses import Loss, batches_of, check_loss, output_of, probe
+from slimrnn.compression.losses import Loss, output_of, probe
 from slimrnn.compression.second_moments import second_moments
 from slimrnn.compression.sites import find_sites, recurrent_stacks
 from slimrnn.structures import Structure
