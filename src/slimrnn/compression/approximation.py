@@ -39,8 +39,9 @@ class Approximator:
         """Of the nearest member."""
         if isinstance(spec, Dense):
             return 0.0
-        if isinstance(spec, LowRank) and spec.tied and spec not in self._fits:
-            return float(self._together[1][spec.rank :].sum())
+        if isinstance(spec, LowRank):
+            tied = spec.tied
+            return float(self._together[1][spec.rank :].sum()) if tied else self.weighting.error(self._low_rank(spec))
         return self._fit(spec)[0]
 
     def fitted(self, spec: Structure) -> StructuredMap:
@@ -104,7 +105,8 @@ class Approximator:
                 map, matrix = self.build(spec), self._low_rank(part)
                 assert isinstance(map, SumMap)
                 own, other = map.parts[k], map.parts[1 - k]
-                assert isinstance(own, StructuredMap) and isinstance(other, StructuredMap)
+                assert isinstance(own, StructuredMap)
+                assert isinstance(other, StructuredMap)
                 own.nearest_(matrix.unflatten(0, (gates, -1)))
                 other.nearest_((target - matrix).unflatten(0, (gates, -1)))
                 return [map]

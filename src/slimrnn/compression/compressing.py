@@ -73,13 +73,15 @@ def make_plan(
     loss: Loss | str | None = None,
     structures: Structures | str | Structure | None = None,
     keep: Sequence[str] | str | None = None,
+    checked: bool = True,
 ) -> Plan:
     """Second moments and candidates of a model with our layers; what all budgets share."""
     sites, left = find_sites(model, keep)
     listed = check_structures(structures)
     moments = None
     if data is not None:
-        _check_data(model, data)
+        if checked:
+            _check_data(model, data)
         moments = second_moments(model, data, probe(loss, torch.Generator().manual_seed(SEED)), keep)
     return Plan(model, matrices_of(sites, moments, listed, structures is not None), left, keep)
 
