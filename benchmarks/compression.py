@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from slimrnn.compression.budget import Budget
-from slimrnn.compression.compressing import Plan, cost_of
+from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.tasks import load_run, run_config
 from slimrnn.tasks.compressed_runs import compressed_config, fine_tuning_config, plan_of_run, write_start
 from slimrnn.training.config import Config

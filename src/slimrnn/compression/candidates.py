@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slimrnn.compression.allocation import Choice
 from slimrnn.compression.approximation import Approximator
@@ -29,8 +29,7 @@ class Candidate:
     spec: Structure
     parameters: int
     macs: int  #: multiply-adds per step and sequence
-    time: float  #: in multiply-adds of a dense matrix
-    error: float  #: weighted
+    error: float = 0.0  #: weighted
     as_it_is: bool = False
 
     def cost(self, unit: Unit, item_size: int) -> int:
@@ -39,13 +38,11 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A matrix of the model, and what may take its place."""
+    """A matrix of the model, and what may take its place: first it stays as it is."""
 
     site: Site
-    approximator: Approximator
     candidates: tuple[Candidate, ...]
-    whole: float  #: the error of nothing at all: the energy of the matrix
-    asked: bool  #: the structures were asked for, also where they are slower than what is there
+    approximator: Approximator | None = None  #: None where errors are not known yet
 
     @property
     def item_size(self) -> int:
@@ -56,36 +53,41 @@ class Matrix:
         """The matrix as it is."""
         return self.candidates[0]
 
+    @property
+    def whole(self) -> float:
+        """The error of nothing at all."""
+        return self.approximated.weighting.whole
+
+    @property
+    def approximated(self) -> Approximator:
+        assert self.approximator is not None  # `measured` made it
+        return self.approximator
+
     def choices(self, unit: Unit) -> list[Choice]:
         return [Choice(c.cost(unit, self.item_size), c.error) for c in self.candidates]
 
+    def measured(self, moments: Moments | None) -> Matrix:
+        """With the errors of all candidates."""
+        map = self.site.map
+        weighting = Weighting(self.site.matrix().cpu(), map.shape.gates, moments)
+        approximator = Approximator(weighting, map.shape, map.weight_norm)
+        others = [replace(c, error=approximator.error(c.spec)) for c in self.candidates[1:]]
+        return Matrix(self.site, (self.present, *others), approximator)
 
-def matrices_of(
-    sites: Sequence[Site], moments: dict[str, Moments] | None, structures: Sequence[str | Structure], asked: bool
-) -> list[Matrix]:
-    """Every matrix with its candidates; one that is larger than the matrix as it is, or slower unless `asked` for, is
-    none."""
+
+def matrices_of(sites: Sequence[Site], structures: Sequence[str | Structure], asked: bool) -> list[Matrix]:
+    """Every matrix with its candidates, whose errors are not known yet. One that is larger than the matrix as it is,
+    or slower unless `asked` for, is none."""
     found = []
     for site in sites:
-        map = site.map
-        weighting = Weighting(site.matrix().cpu(), map.shape.gates, None if moments is None else moments[site.name])
-        approximator = Approximator(weighting, map.shape, map.weight_norm)
-        present = Candidate(map.spec, map.num_parameters, map.macs, slowness(map), 0.0, as_it_is=True)
-        others = _others(approximator, structures, present, asked)
-        found.append(Matrix(site, approximator, (present, *others), weighting.whole, asked))
-    return found
-
-
-def _others(
-    approximator: Approximator, structures: Sequence[str | Structure], present: Candidate, asked: bool
-) -> list[Candidate]:
-    found = []
-    for spec in members(structures, approximator.shape):
-        map = approximator.build(spec, "meta")
-        time = slowness(map)
-        if map.num_parameters >= present.parameters or (time >= present.time and not asked):
-            continue
-        found.append(Candidate(spec, map.num_parameters, map.macs, time, approximator.error(spec)))
+        map, shape = site.map, site.map.shape
+        present = Candidate(map.spec, map.num_parameters, map.macs, as_it_is=True)
+        others = []
+        for spec in members(structures, shape):
+            new = spec.build(shape.out_size, shape.in_size, shape.gates, weight_norm=map.weight_norm, device="meta")
+            if new.num_parameters < map.num_parameters and (asked or slowness(new) < slowness(map)):
+                others.append(Candidate(spec, new.num_parameters, new.macs))
+        found.append(Matrix(site, (present, *others)))
     return found
 
 

@@ -3,105 +3,224 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from slimrnn.compression.allocation import allocate
-from slimrnn.compression.budget import IN_WORDS, Budget, Unit
-from slimrnn.compression.candidates import Candidate, Matrix, matrices_of
-from slimrnn.compression.families import Structures, check_structures
-from slimrnn.compression.losses import Loss, output_of, probe
-from slimrnn.compression.second_moments import second_moments
-from slimrnn.compression.sites import find_sites, recurrent_stacks
+from slimrnn._checks import check_count, check_number
+from slimrnn.compression.budget import Budget, read_budget
+from slimrnn.compression.candidates import Candidate, Matrix
+from slimrnn.compression.families import Structures
+from slimrnn.compression.fine_tuning import RATE, Tuned, fine_tune_
+from slimrnn.compression.losses import LOGITS, Loss, batches_of, check_loss, distance, output_of, probe
+from slimrnn.compression.plan import Plan, cost_of
+from slimrnn.compression.rates import rate_factor
+from slimrnn.compression.replace import replace
+from slimrnn.compression.replacements import replacements
+from slimrnn.compression.report import CompressionReport, Costs, MatrixReport, Point
+from slimrnn.compression.timing import Times, times_of
 from slimrnn.structures import Structure
 
 SEED = 0  # of the labels and directions that are drawn
+SCORED = 50  # batches
+SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.025)  # of the Pareto figure
+HALVINGS = 8  # of the search for a target
+Score = Callable[[nn.Module], float]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """The matrices of a model and what can be chosen for each; a budget makes the choice."""
+class Compressed:
+    """A model that was compressed, and what was done."""
 
-    model: nn.Module  #: with our layers, uncompressed
-    matrices: list[Matrix]
-    left: dict[str, str]  #: why others are left alone
-    keep: Sequence[str] | str | None
-
-    def whole(self, unit: Unit) -> int:
-        """What all recurrent layers of the model cost, with their biases."""
-        return cost_of(self.model, unit)
-
-    def fixed(self, unit: Unit) -> int:
-        """The part of it that no choice changes."""
-        return self.whole(unit) - sum(m.present.cost(unit, m.item_size) for m in self.matrices)
-
-    def smallest(self, unit: Unit) -> int:
-        """The least budget that can be kept."""
-        return self.fixed(unit) + sum(min(choice.cost for choice in m.choices(unit)) for m in self.matrices)
-
-    def choose(self, budget: Budget) -> list[Candidate]:
-        """For every matrix; ValueError where the budget is too small."""
-        unit, whole = budget.unit, self.whole(budget.unit)
-        room, fixed = budget.of(whole), self.fixed(unit)
-        found = allocate([m.choices(unit) for m in self.matrices], room - fixed, whole) if room >= fixed else None
-        if found is None:
-            smallest = self.smallest(unit)
-            raise ValueError(
-                f"expected a budget of at least {smallest:,} {IN_WORDS[unit]}, {100 * smallest / whole:.3g} % of the "
-                f"recurrent layers' {whole:,}, got {room:,}"
-            )
-        return [m.candidates[k] for m, k in zip(self.matrices, found, strict=True)]
-
-    def build(self, chosen: Sequence[Candidate]) -> nn.Module:
-        """The model with these matrices."""
-        small = copy.deepcopy(self.model)
-        sites = {site.name: site for site in find_sites(small, self.keep).sites}
-        for matrix, candidate in zip(self.matrices, chosen, strict=True):
-            if not candidate.as_it_is:
-                sites[matrix.site.name].put(copy.deepcopy(matrix.approximator.fitted(candidate.spec)))
-        return small
+    model: nn.Module
+    report: CompressionReport
 
 
-def make_plan(
+def compress(
     model: nn.Module,
+    budget: float | str | None = None,
     *,
     data: Iterable[Any] | None = None,
     loss: Loss | str | None = None,
     structures: Structures | str | Structure | None = None,
     keep: Sequence[str] | str | None = None,
-    checked: bool = True,
-) -> Plan:
-    """Second moments and candidates of a model with our layers; what all budgets share."""
-    sites, left = find_sites(model, keep)
-    listed = check_structures(structures)
-    moments = None
-    if data is not None:
-        if checked:
-            _check_data(model, data)
-        moments = second_moments(model, data, probe(loss, torch.Generator().manual_seed(SEED)), keep)
-    return Plan(model, matrices_of(sites, moments, listed, structures is not None), left, keep)
+    fine_tune: int = 0,
+    target: float | None = None,
+) -> Compressed:
+    """min Σ ‖G^½ (W − Ŵ) C^½‖² over the matrices of all recurrent layers, within the budget.
+
+    The model is any with recurrent layers of ours or of torch.nn; it is not changed.
+
+    budget -- of the recurrent layers: 0.2 or "20%" of their parameters, 50_000 parameters, "200 KB", "1.2M macs" (per
+    step);
+    data -- batches to weight by: tensors; tuples, whose first is the input; or dicts of arguments. Without data, C and
+    G are identities and the approximation is the nearest in the Frobenius norm;
+    loss -- loss(model, batch), a number to be made small; or "logits", if the model's output is logits of classes along
+    its last axis; without one, G comes from the output's own derivatives;
+    structures -- the candidates: names such as "tied-low-rank", "block-diagonal", "kronecker+tied-low-rank", or
+    structures such as LowRank(24); asked for by name, they may be slower than what they replace;
+    keep -- patterns of layers or matrices to leave alone: "encoder.*", "*.input";
+    fine_tune -- updates on the data, by the loss, or without a function for it by distillation from the model itself;
+    target -- instead of a budget: find the smallest whose score is at most so much worse, 0.02 for 2 %, of the loss;
+    without a function for it, the distance of the outputs, in nats of logits or as a share of their power."""
+    wanted = _check(budget, data, loss, fine_tune, target)
+    teacher = ours(model)
+    plan = Plan.of(teacher, structures, keep)
+    if wanted is not None:
+        plan.check(wanted)
+    batches = None if data is None else batches_of(data)
+    if batches is not None:
+        _check_data(teacher, batches, loss)
+    plan = plan.measured(batches, probe(loss, torch.Generator().manual_seed(SEED)))
+    score = None if batches is None else _score(teacher, batches, loss)
+    if wanted is None:
+        assert score is not None and target is not None  # noqa: PT018 -- `_check` has seen to it
+        wanted = _smallest(plan, score, target, relative=callable(loss))
+    chosen = plan.choose(wanted)
+    small, tuned = plan.build(chosen), None
+    right_after = None if score is None else score(small)
+    if fine_tune:
+        assert batches is not None  # `_check` has seen to it
+        assert score is not None
+        rate = RATE * rate_factor(cost_of(small, "parameters") / plan.whole("parameters"))
+        tuned = fine_tune_(small, teacher, batches, loss, fine_tune, score, rate)
+    return Compressed(small, _report(model, plan, wanted, chosen, small, loss, score, right_after, tuned))
 
 
-def cost_of(model: nn.Module, unit: Unit) -> int:
-    """Of all recurrent layers of a model."""
-    cores = {core for stack in recurrent_stacks(model).values() for core in stack.cores}
-    if unit == "macs":
-        return sum(map.macs for core in cores for map in (core.input, *core.maps))
-    parameters = {p for core in cores for p in core.parameters()}
-    return sum(p.numel() * (p.element_size() if unit == "bytes" else 1) for p in parameters)
+def ours(model: nn.Module) -> nn.Module:
+    """A copy in which torch's recurrent layers are replaced by ours."""
+    twin = copy.deepcopy(model)
+    return replace(twin) if any(one.replaced for one in replacements(twin).layers) else twin
 
 
-def _check_data(model: nn.Module, data: Iterable[Any]) -> None:
+def _check(
+    budget: float | str | None, data: object, loss: Loss | str | None, fine_tune: int, target: float | None
+) -> Budget | None:
+    check_loss(loss)
+    if (budget is None) == (target is None):
+        raise ValueError(f"expected a budget or a target, got {'neither' if budget is None else 'both'}")
+    if fine_tune != 0:
+        check_count("fine_tune", fine_tune)
+    if target is not None:
+        check_number("target", target)
+        if target < 0:
+            raise ValueError(f"expected target to be at least 0, got {target}")
+    for name, value in (("fine_tune", fine_tune), ("target", target), ("loss", loss)):
+        if value and data is None:
+            raise ValueError(f"expected data with {name}, got none")
+    return None if budget is None else read_budget(budget)
+
+
+def _check_data(model: nn.Module, data: Iterable[Any], loss: Loss | str | None) -> None:
     """Run the first batch."""
     was_training = model.training
     try:
         with torch.no_grad():
-            output_of(model.eval(), next(iter(data)))
-    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            batch = next(iter(data))
+            value = loss(model.eval(), batch) if callable(loss) else output_of(model.eval(), batch)
+    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
         raise ValueError(f"expected data that the model takes, got a batch with which it says: {error}") from error
     finally:
         model.train(was_training)
+    if not isinstance(value, Tensor) or (callable(loss) and value.numel() != 1):
+        got = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"expected loss(model, batch) to return one number, got {got}")
+    if loss == LOGITS and (value.dim() < 2 or not value.is_floating_point()):
+        raise ValueError(f"expected logits of shape (..., classes), got {tuple(value.shape)} of {value.dtype}")
+
+
+def _score(teacher: nn.Module, data: Iterable[Any], loss: Loss | str | None) -> Score:
+    """The mean loss over the first batches; without a function for it, the distance from the teacher's outputs."""
+
+    @torch.no_grad()
+    def score(model: nn.Module) -> float:
+        was_training, values = model.training, []
+        model.eval()
+        teacher.eval()
+        for batch in itertools.islice(data, SCORED):
+            if callable(loss):
+                values.append(float(loss(model, batch)))
+            else:
+                values.append(float(distance(output_of(model, batch), output_of(teacher, batch), loss)))
+        model.train(was_training)
+        return math.fsum(values) / len(values)
+
+    return score
+
+
+def _smallest(plan: Plan, score: Score, target: float, relative: bool) -> Budget:
+    """By bisection of the logarithm of the share, as the score is taken to fall with it."""
+    first = score(plan.model)
+    most = first + target * abs(first) if relative else first + target
+    low, high = math.log(plan.smallest("parameters") / plan.whole("parameters")), 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        small = plan.build(plan.choose(Budget(math.exp(middle), is_share=True)))
+        low, high = (low, middle) if score(small) <= most else (middle, high)
+    return Budget(math.exp(high), is_share=True)
+
+
+def _report(
+    model: nn.Module,
+    plan: Plan,
+    budget: Budget,
+    chosen: Sequence[Candidate],
+    small: nn.Module,
+    loss: Loss | str | None,
+    score: Score | None,
+    right_after: float | None,
+    tuned: Tuned | None,
+) -> CompressionReport:
+    others = [] if score is None else [s for s in SHARES if s * plan.whole("parameters") >= plan.smallest("parameters")]
+    nets = [plan.build(plan.choose(Budget(share, is_share=True))) for share in others]
+    before, after, *rest = times_of([model, small, *nets])
+    scores = [None if score is None else score(net) for net in (plan.model, *nets)]
+    points = [
+        Point(share, cost_of(net, "parameters"), times.sequence, value)
+        for share, net, times, value in zip(others, nets, rest, scores[1:], strict=True)
+    ]
+    final = right_after if tuned is None else tuned.score
+    return CompressionReport(
+        budget=f"budget: {budget}",
+        weighted_by="Frobenius norm" if score is None else "weighted by the data",
+        score_name="loss" if callable(loss) else "nats from the original" if loss == LOGITS else "squared error",
+        matrices=tuple(_of_matrix(m, c) for m, c in zip(plan.matrices, chosen, strict=True)),
+        before=_costs(plan.model, before, scores[0]),
+        after=_costs(small, after, final),
+        right_after=right_after,
+        updates=0 if tuned is None else tuned.updates,
+        best_update=0 if tuned is None else tuned.best_update,
+        left=plan.left,
+        points=tuple(points),
+    )
+
+
+def _costs(model: nn.Module, times: Times, score: float | None) -> Costs:
+    counts = [cost_of(model, unit) for unit in ("parameters", "bytes", "macs")]  # type: ignore[arg-type]
+    return Costs(*counts, times.step, times.sequence, score)
+
+
+def _of_matrix(matrix: Matrix, chosen: Candidate) -> MatrixReport:
+    target, present = matrix.approximated.weighting.target, matrix.present
+    lost, plain = 0.0, 0.0
+    if not chosen.as_it_is:
+        found = matrix.approximated.fitted(chosen.spec).dense().detach().flatten(0, 1)
+        lost = chosen.error / matrix.whole
+        plain = float((target - found).norm() / target.norm())
+    return MatrixReport(
+        name=matrix.site.name,
+        before=repr(present.spec),
+        structure=repr(chosen.spec),
+        parameters_before=present.parameters,
+        parameters=chosen.parameters,
+        macs_before=present.macs,
+        macs=chosen.macs,
+        weighted_error=math.sqrt(lost),
+        energy_kept=1 - lost,
+        plain_error=plain,
+    )

@@ -59,12 +59,12 @@ class Moments:
         for gates, pairs in by_gates.items():
             v_Nn, g_NM = (torch.cat(parts) for parts in zip(*pairs, strict=True))
             there = (g_NM != 0).any(1)
-            v_Nn, g_NM = v_Nn[there].double(), g_NM[there].double()
+            v_Nn, g_NM = v_Nn[there].double(), g_NM[there]
             share = len(gates) / self.gates
             self.inputs += share * (v_Nn.mT @ v_Nn)
             self.weight += share * len(v_Nn)
             block = slice(gates.start * self.out_size, gates.stop * self.out_size)
-            self.outputs[block, block] += g_NM.mT @ g_NM
+            self.outputs[block, block] += (g_NM.mT @ g_NM).double()  # of one batch: far more exact than the damping
             most = max(most, len(v_Nn))
         return most
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from slimrnn.compression.compressing import Plan, make_plan
 from slimrnn.compression.families import Structures
+from slimrnn.compression.plan import Plan
 from slimrnn.compression.rates import rate_factor
 from slimrnn.compression.sites import recurrent_stacks
 from slimrnn.errors import ConfigError
@@ -42,10 +42,8 @@ def plan_of_run(
     keep: Sequence[str] | str | None = None,
 ) -> Plan:
     """What the net of a run can be compressed to, weighted by its training data."""
-    data = None
-    if weighted:
-        data = list(_calibration(config))
-    return make_plan(model, data=data, loss=_drawn_loss(config), structures=structures, keep=keep, checked=False)
+    plan = Plan.of(model, structures, keep)
+    return plan.measured(_calibration(config), _drawn_loss(config)) if weighted else plan.measured()
 
 
 def compressed_config(config: Config, small: nn.Module) -> ModelConfig:

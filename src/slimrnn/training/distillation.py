@@ -1,6 +1,6 @@
 """Distillation: a net learns the outputs of another, its teacher, instead of the targets (Hinton et al. 2015).
 
-    loss = KL(softmax(teacher's output) ‖ softmax(output))   where targets are classes, else the squared error
+loss = KL(softmax(teacher's output) ‖ softmax(output))   where targets are classes, else the squared error
 """
 
 from __future__ import annotations
