@@ -9,11 +9,12 @@ again at any time. Without --only all cells are filled, the quick ones first; th
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +54,19 @@ class Table:
 
     def cells(self) -> Iterator[tuple[str, Cell]]:
         """In the order in which they are filled."""
-        yield "dense", lambda: self.scored(self.model)
+        yield "dense", partial(self.scored, self.model)
         for kind in ("weighted", "plain"):
             for share in self.budgets:
-                yield f"after-{kind}-{share}", lambda kind=kind, share=share: self.scored(self.small(kind, share))
+                yield f"after-{kind}-{share}", partial(self.after, kind, share)
         yield "times", self.times
         for share in self.budgets:
-            yield f"distilled-weighted-{share}", lambda share=share: self.tuned("weighted", share)
-            yield f"distilled-plain-{share}", lambda share=share: self.tuned("plain", share)
-            yield f"scratch-{share}", lambda share=share: self.scratch(share)
+            yield f"distilled-weighted-{share}", partial(self.tuned, "weighted", share)
+            yield f"distilled-plain-{share}", partial(self.tuned, "plain", share)
+            yield f"scratch-{share}", partial(self.scratch, share)
+
+    def after(self, kind: str, share: float) -> dict[str, Any]:
+        """Right after the compression."""
+        return self.scored(self.small(kind, share))
 
     def scored(self, model: nn.Module) -> dict[str, Any]:
         scores = {}
@@ -108,14 +113,13 @@ class Table:
     def times(self) -> dict[str, Any]:
         """Milliseconds per sequence of 100 steps on one thread, the best of 20, all nets in turn; and torch's."""
         torch.set_num_threads(1)
-        stacks = {"dense": self.model.rnn} | {str(s): self.small("weighted", s).rnn for s in self.budgets}
-        try:
-            stacks["torch"] = self.model.rnn.to_torch()
-        except ValueError:  # torch has no such layer
-            pass
+        nets: dict[str, Any] = {"dense": self.model} | {str(s): self.small("weighted", s) for s in self.budgets}
+        stacks = {name: net.rnn for name, net in nets.items()}
+        with contextlib.suppress(ValueError):  # torch has no such layer
+            stacks["torch"] = stacks["dense"].to_torch()
         found: dict[str, dict[str, float]] = {}
         for batch in (1, 32):
-            x = torch.randn(100, batch, self.model.rnn.input_size)
+            x = torch.randn(100, batch, stacks["dense"].input_size)
             best = dict.fromkeys(stacks, float("inf"))
             with torch.no_grad():
                 for _ in range(20):

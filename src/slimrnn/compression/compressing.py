@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,23 +14,20 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_count, check_number
 from slimrnn.compression.budget import Budget, read_budget
-from slimrnn.compression.candidates import Candidate, Matrix
 from slimrnn.compression.families import Structures
-from slimrnn.compression.fine_tuning import RATE, Tuned, fine_tune_
+from slimrnn.compression.fine_tuning import RATE, fine_tune_
 from slimrnn.compression.losses import LOGITS, Loss, batches_of, check_loss, distance, output_of, probe
 from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.compression.rates import rate_factor
-from slimrnn.compression.replace import replace
+from slimrnn.compression.replace import replace as with_our_layers
 from slimrnn.compression.replacements import replacements
-from slimrnn.compression.report import CompressionReport, Costs, MatrixReport, Point
-from slimrnn.compression.timing import Times, times_of
+from slimrnn.compression.report import CompressionReport
+from slimrnn.compression.reporting import Score, report_of
 from slimrnn.structures import Structure
 
 SEED = 0  # of the labels and directions that are drawn
 SCORED = 50  # batches
-SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.025)  # of the Pareto figure
 HALVINGS = 8  # of the search for a target
-Score = Callable[[nn.Module], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +86,20 @@ def compress(
         assert score is not None
         rate = RATE * rate_factor(cost_of(small, "parameters") / plan.whole("parameters"))
         tuned = fine_tune_(small, teacher, batches, loss, fine_tune, score, rate)
-    return Compressed(small, _report(model, plan, wanted, chosen, small, loss, score, right_after, tuned))
+    name = "loss" if callable(loss) else "nats from the original" if loss == LOGITS else "squared error"
+    report = report_of(model, plan, wanted, chosen, small, score, name)
+    if tuned is not None:
+        final = replace(report.after, score=tuned.score)
+        report = replace(
+            report, after=final, right_after=right_after, updates=tuned.updates, best_update=tuned.best_update
+        )
+    return Compressed(small, report)
 
 
 def ours(model: nn.Module) -> nn.Module:
     """A copy in which torch's recurrent layers are replaced by ours."""
     twin = copy.deepcopy(model)
-    return replace(twin) if any(one.replaced for one in replacements(twin).layers) else twin
+    return with_our_layers(twin) if any(one.replaced for one in replacements(twin).layers) else twin
 
 
 def _check(
@@ -163,64 +167,3 @@ def _smallest(plan: Plan, score: Score, target: float, relative: bool) -> Budget
         small = plan.build(plan.choose(Budget(math.exp(middle), is_share=True)))
         low, high = (low, middle) if score(small) <= most else (middle, high)
     return Budget(math.exp(high), is_share=True)
-
-
-def _report(
-    model: nn.Module,
-    plan: Plan,
-    budget: Budget,
-    chosen: Sequence[Candidate],
-    small: nn.Module,
-    loss: Loss | str | None,
-    score: Score | None,
-    right_after: float | None,
-    tuned: Tuned | None,
-) -> CompressionReport:
-    others = [] if score is None else [s for s in SHARES if s * plan.whole("parameters") >= plan.smallest("parameters")]
-    nets = [plan.build(plan.choose(Budget(share, is_share=True))) for share in others]
-    before, after, *rest = times_of([model, small, *nets])
-    scores = [None if score is None else score(net) for net in (plan.model, *nets)]
-    points = [
-        Point(share, cost_of(net, "parameters"), times.sequence, value)
-        for share, net, times, value in zip(others, nets, rest, scores[1:], strict=True)
-    ]
-    final = right_after if tuned is None else tuned.score
-    return CompressionReport(
-        budget=f"budget: {budget}",
-        weighted_by="Frobenius norm" if score is None else "weighted by the data",
-        score_name="loss" if callable(loss) else "nats from the original" if loss == LOGITS else "squared error",
-        matrices=tuple(_of_matrix(m, c) for m, c in zip(plan.matrices, chosen, strict=True)),
-        before=_costs(plan.model, before, scores[0]),
-        after=_costs(small, after, final),
-        right_after=right_after,
-        updates=0 if tuned is None else tuned.updates,
-        best_update=0 if tuned is None else tuned.best_update,
-        left=plan.left,
-        points=tuple(points),
-    )
-
-
-def _costs(model: nn.Module, times: Times, score: float | None) -> Costs:
-    counts = [cost_of(model, unit) for unit in ("parameters", "bytes", "macs")]  # type: ignore[arg-type]
-    return Costs(*counts, times.step, times.sequence, score)
-
-
-def _of_matrix(matrix: Matrix, chosen: Candidate) -> MatrixReport:
-    target, present = matrix.approximated.weighting.target, matrix.present
-    lost, plain = 0.0, 0.0
-    if not chosen.as_it_is:
-        found = matrix.approximated.fitted(chosen.spec).dense().detach().flatten(0, 1)
-        lost = chosen.error / matrix.whole
-        plain = float((target - found).norm() / target.norm())
-    return MatrixReport(
-        name=matrix.site.name,
-        before=repr(present.spec),
-        structure=repr(chosen.spec),
-        parameters_before=present.parameters,
-        parameters=chosen.parameters,
-        macs_before=present.macs,
-        macs=chosen.macs,
-        weighted_error=math.sqrt(lost),
-        energy_kept=1 - lost,
-        plain_error=plain,
-    )

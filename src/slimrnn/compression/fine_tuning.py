@@ -50,7 +50,7 @@ def fine_tune_(
         for batch in itertools.islice(_again_and_again(data), updates):
             value = objective(model.train(), batch)
             optimizer.zero_grad()
-            value.backward()  # type: ignore[no-untyped-call]
+            value.backward()
             norm = nn.utils.clip_grad_norm_(parameters, CLIP)
             if math.isfinite(float(norm)):
                 optimizer.step()

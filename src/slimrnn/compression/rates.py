@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 # Share of the parameters that is left, and the peak rate as a multiple of the one that the dense net was trained with:
@@ -13,7 +14,7 @@ def rate_factor(share: float) -> float:
     """Interpolated in logarithms, and constant beyond the ends."""
     if share >= FACTORS[0][0]:
         return FACTORS[0][1]
-    for (high, above), (low, below) in zip(FACTORS, FACTORS[1:], strict=False):
+    for (high, above), (low, below) in itertools.pairwise(FACTORS):
         if share >= low:
             at = math.log(share / low) / math.log(high / low)
             return math.exp(at * math.log(above) + (1 - at) * math.log(below))

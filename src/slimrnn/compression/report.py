@@ -131,8 +131,8 @@ def _row(m: MatrixReport) -> tuple[str, ...]:
 
 
 def _compared(name: str, before: float, after: float, digits: int | None = None) -> tuple[str, str, str, str]:
-    shown = (lambda v: f"{v:,}") if digits is None else (lambda v: f"{v:.{digits}g}")
-    return name, shown(before), shown(after), f"{after / before:.3f}" if before else ""
+    form = "," if digits is None else f".{digits}g"
+    return name, format(before, form), format(after, form), f"{after / before:.3f}" if before else ""
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

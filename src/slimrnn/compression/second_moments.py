@@ -36,9 +36,10 @@ class Moments:
     @classmethod
     def of(cls, map: StructuredMap) -> Moments:
         """None yet."""
-        shape, place = map.shape, {"dtype": torch.float64, "device": map.some_numbers().device}
+        shape, device = map.shape, map.some_numbers().device
         rows = shape.gates * shape.out_size
-        inputs, outputs = torch.zeros(shape.in_size, shape.in_size, **place), torch.zeros(rows, rows, **place)
+        inputs = torch.zeros(shape.in_size, shape.in_size, dtype=torch.float64, device=device)
+        outputs = torch.zeros(rows, rows, dtype=torch.float64, device=device)
         return cls(shape.gates, shape.out_size, inputs, outputs)
 
     def see(self, v: Tensor, y: Tensor, gates: slice = ALL) -> Tensor:
@@ -90,7 +91,7 @@ def second_moments(
             value = objective(twin, batch)
         if not value.requires_grad:
             raise ValueError("expected a loss that depends on the recurrent layers of the model, got one that does not")
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         rows += max(moments.add() for moments in found.values())
         if rows >= enough:
             break
@@ -116,7 +117,11 @@ def _watch(site: Site, moments: Moments) -> None:
         map.matvec = matvec  # type: ignore[method-assign]
         return
     product = core.input_product
-    core.input_product = lambda x, table=None: moments.see(x, product(x, table))  # type: ignore[method-assign]
+
+    def input_product(x: Tensor, table_VGH: Tensor | None = None) -> Tensor:
+        return moments.see(x, product(x, table_VGH))
+
+    core.input_product = input_product  # type: ignore[method-assign]
 
 
 def _as_vectors(stack: RecurrentStack, given: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -13,11 +13,11 @@ from slimrnn.layers.context_switching import ContextSwitching
 from slimrnn.layers.options import as_written
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.stack import RecurrentStack
-from slimrnn.structures import Structure
 from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.legendre import LegendreMap
 
 Kind = Literal["input", "recurrent"]
+KINDS: tuple[Kind, ...] = ("input", "recurrent")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,8 @@ def _all(model: nn.Module) -> Iterator[tuple[Site, str | None]]:
             depth, direction = divmod(index // len(stack.delays), stack.num_directions)
             layer = f"{owner}.l{depth}".lstrip(".") + ("_reverse" if direction else "")
             reason = "context switching weights its blocks" if stack in switched else _reason(stack, core)
-            for kind in ("input", "recurrent"):
-                site = Site(layer, kind, core, stack, index)  # type: ignore[arg-type]
+            for kind in KINDS:
+                site = Site(layer, kind, core, stack, index)
                 if reason is None and not site.map.num_parameters:
                     continue
                 yield site, reason
@@ -112,8 +112,3 @@ def _reason(stack: RecurrentStack, core: RecurrentLayer) -> str | None:
     if isinstance(core.recurrent, LegendreMap) or core.recurrent.input_scale() is not None:
         return "its recurrent matrix is part of its definition"
     return None
-
-
-def structures_of(stack: RecurrentStack, kind: Kind) -> list[Structure]:
-    """Of each layer · direction."""
-    return [core.input.spec if kind == "input" else core.recurrent.spec for core in stack.cores]

@@ -34,11 +34,15 @@ class Weighting:
         """Aᵀ matrix B"""
         if self.left is None or self.right is None:
             return matrix
-        return self.left.mT @ matrix @ self.right
+        whitened: Tensor = self.left.mT @ matrix @ self.right
+        return whitened
 
     def unwhitened_rows(self, rows: Tensor) -> Tensor:
         """A⁻ᵀ rows"""
-        return rows if self.left is None else torch.linalg.solve_triangular(self.left.mT, rows, upper=True)
+        if self.left is None:
+            return rows
+        solved: Tensor = torch.linalg.solve_triangular(self.left.mT, rows, upper=True)
+        return solved
 
     def whitened_rows(self, rows: Tensor) -> Tensor:
         """Aᵀ rows"""

@@ -13,24 +13,67 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from slimrnn.compression.budget import Budget
 from slimrnn.compression.families import Structures
-from slimrnn.compression.plan import Plan
+from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.compression.rates import rate_factor
+from slimrnn.compression.reporting import report_of
 from slimrnn.compression.sites import recurrent_stacks
-from slimrnn.errors import ConfigError
+from slimrnn.errors import ConfigError, RunDirectoryError
 from slimrnn.layers.options import as_written
 from slimrnn.structures import Structure
+from slimrnn.tasks.loading import load_run
 from slimrnn.training.batches import Batches, as_dtype
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.distillation import can_distil, each, has_classes
+from slimrnn.training.evaluation import measure
 from slimrnn.training.launch import ALONE
 from slimrnn.training.nets import WEIGHTS
+from slimrnn.training.record import Result
+from slimrnn.training.run import train
 from slimrnn.training.run_files import write_tensors
 from slimrnn.training.structure_texts import structure_text
 from slimrnn.training.task import Batch
 
 STEPS = 20_000  # of the training data, to weight by
 START = "start.safetensors"  # the compressed net before any update
+
+
+def compress_run(
+    directory: Path,
+    out: Path,
+    budget: Budget,
+    *,
+    updates: int = 0,
+    structures: Structures | None = None,
+    keep: Sequence[str] | None = None,
+    weighted: bool = True,
+    distil: bool | None = None,
+    rate: float | None = None,
+    task: str | None = None,
+    limit: float | None = None,
+    command: str | None = None,
+) -> tuple[Result, Config]:
+    """A new run in `out` with the compressed net of the run in `directory`, fine-tuned for so many updates. Its report
+    is printed, and written to `out`/compression."""
+    model, config = load_run(directory, task)
+    plan = Plan.of(model, structures, keep)
+    plan.check(budget)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunDirectoryError(f"{out} exists: choose another directory with --out, or continue with slimrnn resume")
+    plan = plan.measured(_calibration(config), _drawn_loss(config)) if weighted else plan.measured()
+    chosen = plan.choose(budget)
+    small = plan.build(chosen)
+    report = report_of(model, plan, budget, chosen, small, _score(config), f"loss on {STEPS:,} steps of training data")
+    print(f"{report}\n")
+    share = cost_of(small, "parameters") / plan.whole("parameters")
+    settings = fine_tuning_config(config, small, share, updates, directory.absolute(), distil)
+    if rate is not None:
+        settings = replace(settings, optim=replace(settings.optim, lr=rate))
+    settings = replace(settings, start=write_start(out / START, small).absolute(), out=out)
+    result = train(settings, command, limit)
+    report.save(out / "compression")
+    return result, settings
 
 
 def plan_of_run(
@@ -53,8 +96,8 @@ def compressed_config(config: Config, small: nn.Module) -> ModelConfig:
         raise ConfigError(f"expected a net with one stack of recurrent layers, got {len(stacks)}")
     recurrent = as_written([core.recurrent.spec for core in stacks[0].cores])
     inward = as_written([core.input.spec for core in stacks[0].cores])
-    texts = {"structure": structure_text(recurrent), "input_structure": structure_text(inward)}
-    return replace(config.model, rank=None, tied=False, blocks=None, factors=None, **texts)
+    plain = replace(config.model, rank=None, tied=False, blocks=None, factors=None)
+    return replace(plain, structure=structure_text(recurrent), input_structure=structure_text(inward))
 
 
 def fine_tuning_config(
@@ -64,17 +107,18 @@ def fine_tuning_config(
     the teacher's outputs: by default where the task allows it."""
     distil = can_distil(config.task) if distil is None else distil
     rate = config.optim.lr * rate_factor(share)
-    optim = OptimConfig(optimizer="adam", lr=rate, schedule="cosine", clip_norm=1.0, penalty=config.optim.penalty)
+    schedule: Any = "cosine" if updates else "constant"
+    optim = OptimConfig(optimizer="adam", lr=rate, schedule=schedule, clip_norm=1.0, penalty=config.optim.penalty)
     every = max(1, updates // 10)
     return replace(
         config,
         model=compressed_config(config, small),
         optim=optim,
-        updates=max(1, updates),
+        updates=updates,
         eval_every=every,
         checkpoint_every=min(every, config.checkpoint_every),
         stop_at=None,
-        teacher=teacher if distil else None,
+        teacher=teacher if distil and updates else None,
     )
 
 
@@ -94,6 +138,11 @@ def _calibration(config: Config) -> Iterator[Batch]:
         seen += math.prod(batch.inputs.shape[:2])
         if seen >= STEPS:
             return
+
+
+def _score(config: Config) -> Callable[[nn.Module], float]:
+    """The task's mean loss on what the matrices are weighted by."""
+    return lambda model: measure(model, config.task, _calibration(config))["loss"]
 
 
 def _drawn_loss(config: Config) -> Callable[[nn.Module, Any], Tensor]:

@@ -71,7 +71,8 @@ def read_teacher(config: Config) -> nn.Module:
     values, known = run.config.get("model"), {field.name for field in fields(ModelConfig)}
     if not isinstance(values, dict) or not values.keys() <= known:
         raise ConfigError(f"expected the settings of a net in {config.teacher}, got {shown(values)}")
-    model = ModelConfig(**{n: tuple(value) if isinstance(value, list) else value for n, value in values.items()})
+    given: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in values.items()}
+    model = ModelConfig(**given)
     return read_net(run.best_weights, replace(config, model=model, start=None, teacher=None))
 
 
