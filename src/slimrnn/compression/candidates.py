@@ -17,8 +17,11 @@ from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.product import ProductMap
 from slimrnn.structures.sum import SumMap
 
-# Multiply-adds that a structure does in the time of one of a dense matrix's (benchmarks/compression.py --speeds).
-SPEEDS: dict[type[Structure], float] = {Kronecker: 0.25, Sparse: 0.1}
+# Multiply-adds that a structure does in the time of one of a dense matrix's, and what it costs beyond that, in these:
+# LSTMs of 32 to 512 units on one thread. docs/compress.md has the figures.
+SPEEDS: dict[type[Structure], float] = {Kronecker: 0.4, Sparse: 0.03}
+OVERHEADS: dict[type[Structure], int] = {Kronecker: 10_000, Sparse: 5_000}
+OF_FURTHER_TERMS = 4_000
 OF_PLAIN_TORCH = 0.05  # without a kernel in the native core
 
 
@@ -91,8 +94,10 @@ def matrices_of(sites: Sequence[Site], structures: Sequence[str | Structure], as
     return found
 
 
-def slowness(map: StructuredMap) -> float:
+def slowness(one: StructuredMap) -> float:
     """The time of a product, in multiply-adds of a dense matrix."""
-    if isinstance(map, SumMap | ProductMap):
-        return sum(slowness(part) for part in map.parts if isinstance(part, StructuredMap))
-    return map.macs / (OF_PLAIN_TORCH if map.native is None else SPEEDS.get(type(map.spec), 1.0))
+    if isinstance(one, SumMap | ProductMap):
+        parts = [part for part in one.parts if isinstance(part, StructuredMap)]
+        return sum(map(slowness, parts)) + OF_FURTHER_TERMS * (len(parts) - 1)
+    kind = type(one.spec)
+    return one.macs / (OF_PLAIN_TORCH if one.native is None else SPEEDS.get(kind, 1.0)) + OVERHEADS.get(kind, 0)
