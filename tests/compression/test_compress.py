@@ -43,7 +43,7 @@ def test_the_budget_is_kept_and_the_error_falls_as_it_grows(shares: list[float])
     assert all(more >= less - 1e-12 for more, less in itertools.pairwise(errors))
 
 
-@pytest.mark.parametrize("budget", ["40%", 1500, "12 kB", "1.2k macs"])
+@pytest.mark.parametrize("budget", ["40%", 400, "3 kB", "0.3k macs"])
 def test_budgets_of_all_units_are_kept(budget: str | int) -> None:
     wanted = read_budget(budget)
     small = compress(tagger(), budget).model
@@ -97,7 +97,7 @@ def test_tokens_and_ragged_batches_are_weighted() -> None:
 
 
 def test_layers_that_are_kept_stay_as_they_are() -> None:
-    small = compress(tagger(num_layers=2), 0.6, keep=["rnn.l0", "*.l1.input"])
+    small = compress(tagger(num_layers=2), 0.8, keep=["rnn.l0", "*.l1.input"])
     assert [one.name for one in small.report.matrices] == ["rnn.l1.recurrent"]
     rnn = small.model.rnn
     assert isinstance(rnn, RecurrentStack)
@@ -145,7 +145,7 @@ def test_an_interrupt_keeps_the_best_net_so_far(capsys: pytest.CaptureFixture[st
 
     def loss(model: nn.Module, batch: Any) -> torch.Tensor:
         calls.append(model.training)
-        if sum(calls) == 4:
+        if model.training and sum(calls) == 4:
             raise KeyboardInterrupt
         return cross_entropy(model, batch)
 
@@ -176,7 +176,7 @@ def test_the_report_is_written(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"budget": 0.01}, "expected a budget of at least 196 parameters, 22.8 % of the recurrent layers' 864, got 8"),
+    ({"budget": 0.01}, "expected a budget of at least 160 parameters, 19.6 % of the recurrent layers' 816, got 8"),
     ({"budget": "a lot"}, "as budget, got 'a lot'"),
     ({"budget": -1}, "expected a positive budget, got -1"),
     ({"budget": "300%"}, "expected a share of at most 100%"),
