@@ -88,7 +88,7 @@ class Table:
         directory, small = self.out / f"run-{kind}-{share}", self.small(kind, share)
         config = fine_tuning_config(self.config, small, share, self.updates, self.run.absolute())
         start = write_start(self.out / f"start-{kind}-{share}.safetensors", small)
-        return self.trained(replace(config, start=start.absolute(), out=directory), small)
+        return self.trained(replace(config, start_from=start.absolute(), out=directory), small)
 
     def scratch(self, share: float) -> dict[str, Any]:
         """The same structure and updates, from random weights, on the targets, as the dense net was trained."""

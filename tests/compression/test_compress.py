@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.compression.small_models import CLASSES, Tagger, batches, cross_entropy, tagger
 from torch import nn
 
 import slimrnn
@@ -20,7 +21,6 @@ from slimrnn.compression.budget import Budget, read_budget
 from slimrnn.compression.losses import probe
 from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.layers import RecurrentStack
-from tests.compression.small_models import CLASSES, Tagger, batches, cross_entropy, tagger
 
 
 def weighted_plan(model: nn.Module, **options: Any) -> Plan:

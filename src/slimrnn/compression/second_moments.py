@@ -6,6 +6,7 @@ Shape suffixes: N rows (steps of all sequences), G gates, m outputs and n inputs
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.tokens import is_tokens
 from slimrnn.structures.base import ALL, Prepared, StructuredMap
 
-ENOUGH = 20_000  # rows
+ENOUGH, MOST = 20_000, 100  # rows, and batches
 
 
 @dataclass(eq=False)
@@ -86,7 +87,7 @@ def second_moments(
     for stack in recurrent_stacks(twin).values():
         stack.register_forward_pre_hook(_as_vectors, with_kwargs=True)
     rows = 0
-    for batch in data:
+    for batch in itertools.islice(data, MOST):
         with torch.enable_grad():
             value = objective(twin, batch)
         if not value.requires_grad:

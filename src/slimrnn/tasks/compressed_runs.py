@@ -35,7 +35,7 @@ from slimrnn.training.run_files import write_tensors
 from slimrnn.training.structure_texts import structure_text
 from slimrnn.training.task import Batch
 
-STEPS = 20_000  # of the training data, to weight by
+STEPS, MOST = 20_000, 50  # steps of the training data to weight by, and batches
 START = "start.safetensors"  # the compressed net before any update
 
 
@@ -64,13 +64,13 @@ def compress_run(
     plan = plan.measured(_calibration(config), _drawn_loss(config)) if weighted else plan.measured()
     chosen = plan.choose(budget)
     small = plan.build(chosen)
-    report = report_of(model, plan, budget, chosen, small, _score(config), f"loss on {STEPS:,} steps of training data")
+    report = report_of(model, plan, budget, chosen, small, _score(config), "loss on training data")
     print(f"{report}\n")
     share = cost_of(small, "parameters") / plan.whole("parameters")
     settings = fine_tuning_config(config, small, share, updates, directory.absolute(), distil)
     if rate is not None:
         settings = replace(settings, optim=replace(settings.optim, lr=rate))
-    settings = replace(settings, start=write_start(out / START, small).absolute(), out=out)
+    settings = replace(settings, start_from=write_start(out / START, small).absolute(), out=out)
     result = train(settings, command, limit)
     report.save(out / "compression")
     return result, settings
@@ -130,10 +130,10 @@ def write_start(path: Path, small: nn.Module) -> Path:
 
 
 def _calibration(config: Config) -> Iterator[Batch]:
-    """Batches of the training data with STEPS steps in all."""
-    batches = iter(Batches.of_run(replace(config, updates=max(config.updates, 1000)), ALONE))
+    """Batches of the training data, with about STEPS steps in all."""
+    batches = iter(Batches.of_run(replace(config, updates=max(config.updates, MOST)), ALONE))
     seen = 0
-    for batch in islice(batches, 1000):
+    for batch in islice(batches, MOST):
         yield as_dtype(batch, getattr(torch, config.dtype))
         seen += math.prod(batch.inputs.shape[:2])
         if seen >= STEPS:

@@ -41,7 +41,7 @@ def check(config: Config) -> None:
     _check_sizes(plain(config), "")
     for name in COUNTS:
         _run(check_count, name, getattr(config, name))
-    if config.updates != 0 or config.start is None:  # a net that is there already may just be scored
+    if config.updates != 0 or config.start_from is None:  # a net that is there already may just be scored
         _run(check_count, "updates", config.updates)
     for name in OPTIONAL_COUNTS:
         if getattr(config, name) is not None:

@@ -154,7 +154,7 @@ class Config:
     """truncated BPTT: cut sequences into pieces of this many steps, one update each, and carry the state over"""
     stop_at: float | None = None
     """stop as soon as the validation score reaches this value"""
-    start: Path | None = None
+    start_from: Path | None = None
     """begin with the weights of this file, the best.safetensors or final.safetensors of a run with the same net"""
     teacher: Path | None = None
     """distillation: learn the outputs of the best net of this run instead of the targets"""

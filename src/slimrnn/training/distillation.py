@@ -73,7 +73,7 @@ def read_teacher(config: Config) -> nn.Module:
         raise ConfigError(f"expected the settings of a net in {config.teacher}, got {shown(values)}")
     given: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in values.items()}
     model = ModelConfig(**given)
-    return read_net(run.best_weights, replace(config, model=model, start=None, teacher=None))
+    return read_net(run.best_weights, replace(config, model=model, start_from=None, teacher=None))
 
 
 def each(change: Callable[[Tensor], Tensor], state: Any) -> Any:

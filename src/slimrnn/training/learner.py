@@ -31,9 +31,9 @@ def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
     """Check the settings; the task's net, or `model`, with frozen matrices or layers if the settings say so."""
     check(config)
     model = build_model(config) if model is None else model.to(getattr(torch, config.dtype))
-    if config.start is not None:
-        here = None if config.out is None else config.out / config.start.name  # where the run has been moved
-        load_weights_from(model, here if here is not None and here.exists() else config.start)
+    if config.start_from is not None:
+        here = None if config.out is None else config.out / config.start_from.name  # where the run has been moved
+        load_weights_from(model, here if here is not None and here.exists() else config.start_from)
     if config.optim.recurrent_rate == 0:
         freeze_recurrent_(model)
     if config.optim.readout_only:

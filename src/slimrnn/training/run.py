@@ -106,7 +106,7 @@ def _new_directory(config: Config) -> Path:
     """Create the run directory: `config.out`, or the first free name in runs/."""
     if config.out is not None:
         with writing(config.out):
-            if config.out.exists() and (not config.out.is_dir() or any(_others(config.out, config.start))):
+            if config.out.exists() and (not config.out.is_dir() or any(_others(config.out, config.start_from))):
                 raise RunDirectoryError(
                     f"{config.out} exists: choose another directory, or continue the run in it with slimrnn resume"
                 )
