@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -78,7 +80,7 @@ def test_no_descent_finds_a_better_matrix_of_low_rank(seed: int, rank: int) -> N
 def test_errors_of_low_rank_fall_to_zero_with_the_rank(seed: int) -> None:
     found = approximator(random_weighting(seed))
     errors = [found.error(LowRank(rank, tied=True)) for rank in range(1, IN + 1)]
-    assert all(more >= less for more, less in zip(errors, errors[1:], strict=False))
+    assert all(more >= less for more, less in itertools.pairwise(errors))
     assert errors[-1] <= 1e-12 * found.weighting.whole
 
 
