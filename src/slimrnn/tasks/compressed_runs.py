@@ -72,6 +72,11 @@ def compress_run(
         settings = replace(settings, optim=replace(settings.optim, lr=rate))
     settings = replace(settings, start_from=write_start(out / START, small).absolute(), out=out)
     result = train(settings, command, limit)
+    if result.updates:
+        score = _score(config)(load_run(out, task)[0])
+        done = {"updates": result.updates, "best_update": result.best_update or 0}
+        after = replace(report.after, score=score)
+        report = replace(report, after=after, right_after=report.after.score, **done)
     report.save(out / "compression")
     return result, settings
 
