@@ -69,7 +69,7 @@ def _check(plan: Replacements, model: nn.Module, where: Where | None) -> None:
         return  # all of it was replaced before
     wanted = "an nn.RNN, nn.GRU or nn.LSTM to replace"
     if not plan.layers:
-        raise ValueError(f"expected {wanted}, got {type(model).__name__}, which has no recurrent layer")
+        raise ValueError(f"expected {wanted}, got {type(model).__name__}, which has none")
     chosen = "" if where is None else f" with where={where!r}"
     told = "; ".join(map(str, plan.layers))
     raise ValueError(f"expected {wanted}, got {type(model).__name__}{chosen}, of which all stays: {told}")

@@ -39,9 +39,6 @@ class ComputedWeight(Tensor):
             return ComputedWeight.of(result, source.advice)  # a view: writing to it would be lost, too
         return result
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self.detach().clone()
-
 
 def _writes(name: str) -> bool:
     return name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
