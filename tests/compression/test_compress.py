@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.compression.small_models import CLASSES, Tagger, batches, cross_entropy, tagger
+from small_models import CLASSES, Tagger, batches, cross_entropy, tagger
 from torch import nn
 
 import slimrnn
