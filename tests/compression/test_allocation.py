@@ -18,7 +18,7 @@ def total(given: list[list[Choice]], chosen: list[int]) -> Choice:
     return Choice(sum(c.cost for c in picked), sum(c.error for c in picked))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(given=options, budget=st.integers(0, 160))
 def test_it_is_the_best_of_all_choices_within_the_budget(given: list[list[Choice]], budget: int) -> None:
     every = itertools.product(*(range(len(some)) for some in given))

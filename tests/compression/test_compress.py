@@ -32,7 +32,7 @@ def weighted_plan(model: nn.Module, **options: Any) -> Plan:
 PLAN = weighted_plan(tagger(num_layers=2, bidirectional=True))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.floats(0.15, 1.0), min_size=2, max_size=4))
 def test_the_budget_is_kept_and_the_error_falls_as_it_grows(shares: list[float]) -> None:
     errors = []

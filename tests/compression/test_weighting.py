@@ -59,7 +59,7 @@ def test_the_error_is_that_of_the_fitted_map(spec: Structure) -> None:
     assert found.error(spec) == pytest.approx(weighting.error(fitted), rel=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6), rank=st.integers(1, IN))
 def test_no_descent_finds_a_better_matrix_of_low_rank(seed: int, rank: int) -> None:
     """The closed form is the optimum: small changes of its factors only make the error larger."""
@@ -75,7 +75,7 @@ def test_no_descent_finds_a_better_matrix_of_low_rank(seed: int, rank: int) -> N
         assert weighting.error(near) >= best * (1 - 1e-6) - 1e-9 * weighting.whole
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_errors_of_low_rank_fall_to_zero_with_the_rank(seed: int) -> None:
     found = approximator(random_weighting(seed))
