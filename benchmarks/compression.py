@@ -22,9 +22,10 @@ import torch
 from torch import nn
 
 from slimrnn.compression.budget import Budget
+from slimrnn.compression.choosing import choose_by_score
 from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.tasks import load_run, run_config
-from slimrnn.tasks.compressed_runs import compressed_config, fine_tuning_config, plan_of_run, write_start
+from slimrnn.tasks.compressed_runs import compressed_config, fine_tuning_config, plan_of_run, score_of_run, write_start
 from slimrnn.training.config import Config
 from slimrnn.training.evaluation import EvaluationBatches, final_sizes, measure
 from slimrnn.training.record import Run
@@ -49,8 +50,8 @@ class Table:
 
     @cache  # noqa: B019
     def small(self, kind: str, share: float) -> nn.Module:
-        plan = self.plan(kind)
-        return plan.build(plan.choose(Budget(share, is_share=True))).eval()
+        score = score_of_run(self.config) if kind == "weighted" else None
+        return choose_by_score(self.plan(kind), Budget(share, is_share=True), score).model.eval()
 
     def cells(self) -> Iterator[tuple[str, Cell]]:
         """In the order in which they are filled."""

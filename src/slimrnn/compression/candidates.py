@@ -11,7 +11,7 @@ from slimrnn.compression.budget import Unit
 from slimrnn.compression.families import members
 from slimrnn.compression.second_moments import Moments
 from slimrnn.compression.sites import Site
-from slimrnn.compression.weighting import Weighting
+from slimrnn.compression.weighting import DAMPED, Weighting
 from slimrnn.structures import Kronecker, Sparse, Structure
 from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.product import ProductMap
@@ -69,10 +69,10 @@ class Matrix:
     def choices(self, unit: Unit) -> list[Choice]:
         return [Choice(c.cost(unit, self.item_size), c.error) for c in self.candidates]
 
-    def measured(self, moments: Moments | None) -> Matrix:
+    def measured(self, moments: Moments | None, damping: float = DAMPED) -> Matrix:
         """With the errors of all candidates."""
         map = self.site.map
-        weighting = Weighting(self.site.matrix().cpu(), map.shape.gates, moments)
+        weighting = Weighting(self.site.matrix().cpu(), map.shape.gates, moments, damping)
         approximator = Approximator(weighting, map.shape, map.weight_norm)
         others = [replace(c, error=approximator.error(c.spec)) for c in self.candidates[1:]]
         return Matrix(self.site, (self.present, *others), approximator)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_count, check_number
 from slimrnn.compression.budget import Budget, read_budget
+from slimrnn.compression.choosing import choose_by_score
 from slimrnn.compression.families import Structures
 from slimrnn.compression.fine_tuning import RATE, fine_tune_
 from slimrnn.compression.losses import LOGITS, Loss, batches_of, check_loss, distance, output_of, probe
@@ -78,8 +79,8 @@ def compress(
     if wanted is None:
         assert score is not None and target is not None  # noqa: PT018 -- `_check` has seen to it
         wanted = _smallest(plan, score, target, relative=callable(loss))
-    chosen = plan.choose(wanted)
-    small, tuned = plan.build(chosen), None
+    plan, chosen, small = choose_by_score(plan, wanted, score)
+    tuned = None
     right_after = None if score is None else score(small)
     if fine_tune:
         assert batches is not None  # `_check` has seen to it

@@ -22,7 +22,7 @@ def pareto_figure(report: CompressionReport) -> Figure:
     panels: Any = figure.subplots(1, 2, sharey=True)
     before, after = report.before, report.after
     scores = [point.score for point in report.points]
-    of_size = [point.parameters for point in report.points], before.parameters, after.parameters
+    of_size = [float(point.parameters) for point in report.points], float(before.parameters), float(after.parameters)
     of_time = [point.sequence_ms for point in report.points], before.sequence_ms, after.sequence_ms
     for axes, (x, first, last), label in zip(panels, (of_size, of_time), ("parameters", "ms"), strict=True):
         by_cost = sorted(zip(x, scores, strict=True))

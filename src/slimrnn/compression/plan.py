@@ -14,8 +14,9 @@ from slimrnn.compression.budget import IN_WORDS, Budget, Unit
 from slimrnn.compression.candidates import Candidate, Matrix, matrices_of
 from slimrnn.compression.families import Structures, check_structures
 from slimrnn.compression.losses import Loss
-from slimrnn.compression.second_moments import second_moments
+from slimrnn.compression.second_moments import Moments, second_moments
 from slimrnn.compression.sites import find_sites, recurrent_stacks
+from slimrnn.compression.weighting import DAMPED
 from slimrnn.structures import Structure
 
 
@@ -27,6 +28,7 @@ class Plan:
     matrices: list[Matrix]
     left: dict[str, str]  #: why others are left alone
     keep: Sequence[str] | str | None
+    moments: dict[str, Moments] | None = None  #: None: errors are in the Frobenius norm
 
     @classmethod
     def of(
@@ -42,10 +44,15 @@ class Plan:
     def measured(self, data: Iterable[Any] | None = None, objective: Loss | None = None) -> Plan:
         """With the errors of all candidates, weighted by the gradients of `objective(model, batch)` on the data, or in
         the Frobenius norm."""
-        moments = None
-        if data is not None and objective is not None:
-            moments = second_moments(self.model, data, objective, self.keep)
-        found = [m.measured(None if moments is None else moments[m.site.name]) for m in self.matrices]
+        if data is None or objective is None:
+            return replace(self, matrices=[matrix.measured(None) for matrix in self.matrices])
+        moments = second_moments(self.model, data, objective, self.keep)
+        return replace(self, moments=moments).damped()
+
+    def damped(self, damping: float = DAMPED) -> Plan:
+        """With errors for another damping of G, as a share of its mean eigenvalue."""
+        assert self.moments is not None  # there is nothing to damp without
+        found = [matrix.measured(self.moments[matrix.site.name], damping) for matrix in self.matrices]
         return replace(self, matrices=found)
 
     def whole(self, unit: Unit) -> int:

@@ -22,12 +22,12 @@ CLAMPED = 1e-6  # of C's
 class Weighting:
     """Of a matrix `target` (M, n); without moments, the plain Frobenius norm."""
 
-    def __init__(self, target: Tensor, gates: int, moments: Moments | None = None) -> None:
+    def __init__(self, target: Tensor, gates: int, moments: Moments | None = None, damping: float = DAMPED) -> None:
         self.target, self.gates = target, gates
         self.inputs, self.outputs, self.left, self.right = None, None, None, None
         if moments is not None:
             self.inputs = _damped(moments.inputs / moments.weight, CLAMPED)
-            self.outputs = _damped(moments.outputs, DAMPED)
+            self.outputs = _damped(moments.outputs, damping)
             self.left, self.right = torch.linalg.cholesky(self.outputs), torch.linalg.cholesky(self.inputs)
 
     def whitened(self, matrix: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn.compression.budget import Budget
+from slimrnn.compression.choosing import choose_by_score
 from slimrnn.compression.families import Structures
 from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.compression.rates import rate_factor
@@ -62,9 +63,9 @@ def compress_run(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunDirectoryError(f"{out} exists: choose another directory with --out, or continue with slimrnn resume")
     plan = plan.measured(_calibration(config), _drawn_loss(config)) if weighted else plan.measured()
-    chosen = plan.choose(budget)
-    small = plan.build(chosen)
-    report = report_of(model, plan, budget, chosen, small, _score(config), "loss on training data")
+    score = score_of_run(config)
+    plan, chosen, small = choose_by_score(plan, budget, score)
+    report = report_of(model, plan, budget, chosen, small, score, "loss on training data")
     print(f"{report}\n")
     share = cost_of(small, "parameters") / plan.whole("parameters")
     settings = fine_tuning_config(config, small, share, updates, directory.absolute(), distil)
@@ -73,10 +74,9 @@ def compress_run(
     settings = replace(settings, start_from=write_start(out / START, small).absolute(), out=out)
     result = train(settings, command, limit)
     if result.updates:
-        score = _score(config)(load_run(out, task)[0])
-        done = {"updates": result.updates, "best_update": result.best_update or 0}
-        after = replace(report.after, score=score)
-        report = replace(report, after=after, right_after=report.after.score, **done)
+        after = replace(report.after, score=score(load_run(out, task)[0]))
+        report = replace(report, after=after, right_after=report.after.score, updates=result.updates)
+        report = replace(report, best_update=result.best_update or 0)
     report.save(out / "compression")
     return result, settings
 
@@ -145,7 +145,7 @@ def _calibration(config: Config) -> Iterator[Batch]:
             return
 
 
-def _score(config: Config) -> Callable[[nn.Module], float]:
+def score_of_run(config: Config) -> Callable[[nn.Module], float]:
     """The task's mean loss on what the matrices are weighted by."""
     return lambda model: measure(model, config.task, _calibration(config))["loss"]
 
