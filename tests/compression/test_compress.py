@@ -51,7 +51,7 @@ def test_budgets_of_all_units_are_kept(budget: str | int) -> None:
     assert 0.8 * room < cost_of(small, wanted.unit) <= room
 
 
-@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU])
 def test_the_full_budget_gives_the_same_function(kind: type[nn.RNNBase]) -> None:
     model, x = tagger(kind), batches()[0][0]
     small = compress(model, 1.0, data=batches(), loss=cross_entropy).model
@@ -133,8 +133,8 @@ def test_the_smallest_for_a_target_is_within_it_and_small() -> None:
 
 @pytest.mark.parametrize("loss", [None, "logits", cross_entropy])
 def test_fine_tuning_keeps_the_best_net(loss: Any) -> None:
-    report = compress(tagger(), 0.25, data=batches(), loss=loss, fine_tune=30).report
-    assert report.updates == 30
+    report = compress(tagger(), 0.25, data=batches(), loss=loss, fine_tune=10).report
+    assert report.updates == 10
     assert report.right_after is not None
     assert report.after.score is not None
     assert report.after.score <= report.right_after

@@ -44,17 +44,11 @@ def approximator(weighting: Weighting) -> Approximator:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_no_member_is_worse_than_the_nearest_in_the_frobenius_norm(spec: Structure) -> None:
+def test_fits_are_no_worse_than_the_nearest_in_the_frobenius_norm(spec: Structure) -> None:
     weighting = random_weighting(0)
     nearest = spec.nearest(weighting.target.unflatten(0, (GATES, -1))).dense().detach().flatten(0, 1)
     found = approximator(weighting)
     assert found.error(spec) <= weighting.error(nearest) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_the_error_is_that_of_the_fitted_map(spec: Structure) -> None:
-    weighting = random_weighting(1)
-    found = approximator(weighting)
     fitted = found.fitted(spec).dense().detach().flatten(0, 1)
     assert found.error(spec) == pytest.approx(weighting.error(fitted), rel=1e-6)
 
