@@ -55,6 +55,10 @@ def test_streams_share_a_pool_and_move_to_another(capsys: pytest.CaptureFixture[
     check_examples("serving.md", capsys)
 
 
+def test_own_files_are_read_or_refused_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    check_examples("own-data-formats.md", capsys)
+
+
 def test_structures_cost_and_reach_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     check_examples("choosing.md", capsys)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import artefacts
 import numpy as np
+import own_files
 import polars as pl
 import safetensors.torch
 import torch
@@ -200,7 +201,7 @@ def _read_ptb(path: Path) -> None:
 
 def subjects() -> list[Subject]:
     """All readers."""
-    return [*_logs(), *_runs(), *_saved_models(), *artefacts.subjects(), *_data_sets()]
+    return [*_logs(), *_runs(), *_saved_models(), *artefacts.subjects(), *_data_sets(), *own_files.subjects()]
 
 
 def _logs() -> list[Subject]:

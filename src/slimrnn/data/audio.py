@@ -24,6 +24,15 @@ Samples = NDArray[np.int16]
 
 def read_audio(path: Path, rate: int) -> Samples:
     """All samples of a file of that many a second; DataError where one is missing or the file is of another kind."""
+    return _read(path, rate)[0]
+
+
+def read_clip(path: Path) -> tuple[Samples, int]:
+    """All samples of a file, and how many there are in a second."""
+    return _read(path, None)
+
+
+def _read(path: Path, rate: int | None) -> tuple[Samples, int]:
     with reading(path):
         content = path.read_bytes()
     if content.startswith(SPHERE):
@@ -37,7 +46,7 @@ def read_audio(path: Path, rate: int) -> Samples:
     )
 
 
-def _sphere(content: bytes, path: Path, rate: int) -> Samples:
+def _sphere(content: bytes, path: Path, rate: int | None) -> tuple[Samples, int]:
     """A header of so many bytes as its second line says, with a field a line, `name -type value`; then the samples."""
     size = content[8:16].strip().decode("latin-1")
     start = whole_number(size)
@@ -59,7 +68,8 @@ def _sphere(content: bytes, path: Path, rate: int) -> Samples:
             f"convert it by sph2pipe -f wav {path.name} OUT"
         )
     _check(path, "channel_count", _number(fields, "channel_count", path), 1, "one channel")
-    _check(path, "sample_rate", _number(fields, "sample_rate", path), rate, f"{rate:,} samples a second")
+    found = _number(fields, "sample_rate", path)
+    _check_rate(path, "sample_rate", found, rate)
     _check(path, "sample_n_bytes", _number(fields, "sample_n_bytes", path), BYTES, "16-bit samples")
     order = {"01": "<i2", "10": ">i2"}.get(fields.get("sample_byte_format", ""))
     if order is None:
@@ -69,7 +79,7 @@ def _sphere(content: bytes, path: Path, rate: int) -> Samples:
     count = _number(fields, "sample_count", path)
     if len(content) > start + BYTES * count:
         raise DataError(f"{path} is damaged: expected its end at byte {start + BYTES * count:,}, got {len(content):,}")
-    return _samples(content, start, count, order, path)
+    return _samples(content, start, count, order, path), found
 
 
 def _number(fields: dict[str, str], name: str, path: Path) -> int:
@@ -81,25 +91,24 @@ def _number(fields: dict[str, str], name: str, path: Path) -> int:
     return number
 
 
-def _riff(content: bytes, path: Path, rate: int) -> Samples:
+def _riff(content: bytes, path: Path, rate: int | None) -> tuple[Samples, int]:
     """Chunks of a name, a size and as many bytes, padded to an even number: "fmt " first, then "data" among others."""
-    known, offset = False, 12
+    known, offset = 0, 12
     while offset + 8 <= len(content):
         name, size = content[offset : offset + 4], struct.unpack_from("<I", content, offset + 4)[0]
         if name == b"fmt ":
-            _check_format(content[offset + 8 : offset + 8 + size], offset, path, rate)
-            known = True
+            known = _format_rate(content[offset + 8 : offset + 8 + size], offset, path, rate)
         if name == b"data":
             if not known:
                 raise DataError(f"expected a chunk 'fmt ' before 'data' at byte {offset:,} of {path}, got none")
             if size % BYTES:
                 raise DataError(f"expected 'data' of whole samples at byte {offset:,} of {path}, got {size:,} bytes")
-            return _samples(content, offset + 8, size // BYTES, "<i2", path)
+            return _samples(content, offset + 8, size // BYTES, "<i2", path), known
         offset += 8 + size + size % 2
     raise DataError(f"{path} is truncated: expected a chunk 'data' before its end at byte {len(content):,}, got none")
 
 
-def _check_format(chunk: bytes, offset: int, path: Path, rate: int) -> None:
+def _format_rate(chunk: bytes, offset: int, path: Path, rate: int | None) -> int:
     if len(chunk) < 16:
         raise DataError(f"expected 'fmt ' of at least 16 bytes at byte {offset:,} of {path}, got {len(chunk)}")
     kind, channels, found, _, _, bits = struct.unpack_from("<HHIIHH", chunk)
@@ -107,8 +116,16 @@ def _check_format(chunk: bytes, offset: int, path: Path, rate: int) -> None:
         kind = struct.unpack_from("<H", chunk, 24)[0]
     _check(path, "format", kind, PCM, "plain samples")
     _check(path, "channels", channels, 1, "one channel")
-    _check(path, "rate", found, rate, f"{rate:,} samples a second")
+    _check_rate(path, "rate", found, rate)
     _check(path, "bits", bits, 8 * BYTES, "16-bit samples")
+    return int(found)
+
+
+def _check_rate(path: Path, name: str, got: int, wanted: int | None) -> None:
+    if wanted is not None:
+        _check(path, name, got, wanted, f"{wanted:,} samples a second")
+    elif got < 1:
+        raise DataError(f"expected samples in {path}, got {name} {got}")
 
 
 def _check(path: Path, name: str, got: int, wanted: int, words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from slimrnn.errors import DataError
@@ -24,7 +25,12 @@ def gunzip(content: bytes, path: Path, most: int, *, several: bool = True) -> by
     """What was compressed, all of it: lengths and CRCs are right. DataError for more than `most` bytes.
 
     Where there may be `several` gzip files one after the other, they are one, as gzip itself has it."""
-    stream, parts, done = zlib.decompressobj(wbits=31), [], 0
+    return b"".join(gunzipped(content, path, most, several=several))
+
+
+def gunzipped(content: bytes, path: Path, most: int, size: int = 0, *, several: bool = True) -> Iterator[bytes]:
+    """The same in pieces of at least `size` bytes, except the last: what is wrong is told when it is reached."""
+    stream, parts, done, held = zlib.decompressobj(wbits=31), [], 0, 0
     offset = 0
     while offset < len(content):
         end = min(offset + CHUNK, len(content))
@@ -34,9 +40,12 @@ def gunzip(content: bytes, path: Path, most: int, *, several: bool = True) -> by
             reason = str(error).rpartition(": ")[2]
             raise DataError(f"{path} is a damaged gzip file: {reason} between bytes {offset:,} and {end:,}") from None
         parts.append(piece)
-        done += len(piece)
+        done, held = done + len(piece), held + len(piece)
         if done > most:
             raise DataError(f"expected at most {most:,} bytes in the gzip file {path} of {len(content):,}, got more")
+        if held > size > 0:
+            yield b"".join(parts)
+            parts, held = [], 0
         offset = end - len(stream.unused_data)
         if stream.eof and offset < len(content):
             if not several:
@@ -48,7 +57,7 @@ def gunzip(content: bytes, path: Path, most: int, *, several: bool = True) -> by
             stream = zlib.decompressobj(wbits=31)
     if not stream.eof:
         raise DataError(f"{path} is a truncated gzip file: it breaks off at byte {len(content):,}")
-    return b"".join(parts)
+    yield b"".join(parts)
 
 
 def beginning(content: bytes, count: int) -> bytes:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slimrnn.data.roles import Roles
+
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
@@ -25,6 +27,7 @@ class Sequences:
     times: NDArray[Any] | None = None  #: (S) float64 numbers or datetime64, increasing in each sequence
     parts: tuple[str, ...] | None = None  #: (N) "train", "valid" or "test", where the file says so
     notes: tuple[str, ...] = ()  #: what a reader did beyond reading, in sentences for the user: "3 rows without ..."
+    roles: Roles | None = None  #: the columns that were taken: with these, another file is read alike
 
     def __post_init__(self) -> None:
         steps, count = len(self.values), len(self.starts) - 1

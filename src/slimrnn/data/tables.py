@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ WITHOUT_HEADER = {"txt": ("user", "item"), "dat": ("user", "item", "rating", "ti
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": " ", "dat": "::"}
 OTHERS = (";", "\t", "|")  # of a .csv file whose header has no comma: spreadsheets write them where "," is decimal
 
+_QUOTED = re.compile(rb'"[^"]*"')
 PACKED = (GZIP, b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # polars would unpack it, whatever its size
 
 
@@ -45,7 +47,7 @@ def read_table(path: Path) -> Table:
     if kind == "parquet":
         polars()
         return Table(read_parquet(raw, path), lambda row: f"row {row + 1:,}")
-    return parse_table(raw, path, _separator(raw, kind), WITHOUT_HEADER.get(kind))
+    return parse_table(raw, path, separator_of(raw.lstrip(b"\r\n").partition(b"\n")[0], kind), WITHOUT_HEADER.get(kind))
 
 
 def parse_table(raw: bytes, path: Path, separator: str, names: Sequence[str] | None = None) -> Table:
@@ -85,10 +87,11 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def _separator(raw: bytes, kind: str) -> str:
-    usual, header = SEPARATORS[kind], raw.lstrip(b"\r\n").partition(b"\n")[0]
-    if kind == "csv" and usual.encode() not in header:
-        return next((other for other in OTHERS if other.encode() in header), usual)
+def separator_of(header: bytes, kind: str) -> str:
+    """The one that a first line has outside quotes."""
+    usual, plain = SEPARATORS[kind], _QUOTED.sub(b"", header)
+    if kind == "csv" and usual.encode() not in plain:
+        return next((other for other in OTHERS if other.encode() in plain), usual)
     return usual
 
 

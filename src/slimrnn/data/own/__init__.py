@@ -1,0 +1,1 @@
+"""Readers of files that users bring; `slimrnn.data.own_files` has their interface."""
