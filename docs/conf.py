@@ -63,6 +63,7 @@ nitpick_ignore = [
         "cells.base.Matvec",
         "cells.biases.DrawnBias",
         "cells.leaky.Leak",
+        "compression.replace.Model",
         "exporting.int8.report.Difference",
         "exporting.int8.report.Part",
         "layers.drawn.Drawn",

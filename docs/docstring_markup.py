@@ -15,6 +15,7 @@ PUBLIC_MODULES = (
     "slimrnn.cells",
     "slimrnn.sequence",
     "slimrnn.exporting",
+    "slimrnn.compression",
     "slimrnn.serving",
     "slimrnn.training",
     "slimrnn.tasks",

@@ -15,6 +15,7 @@ pause_while_importing()
 
 from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
+from slimrnn.compression import replace
 from slimrnn.exporting import export, load, quantize, save
 from slimrnn.layers import (
     GRU,
@@ -42,6 +43,7 @@ from slimrnn.layers import (
     UnICORNN,
     hidden_size_for,
     layer_of,
+    parameter_groups,
     summary,
 )
 from slimrnn.serving import StreamPool
@@ -119,7 +121,9 @@ __all__ = [
     "hidden_size_for",
     "layer_of",
     "load",
+    "parameter_groups",
     "quantize",
+    "replace",
     "save",
     "summary",
 ]

@@ -96,7 +96,9 @@ def test_initial_biases() -> None:
     assert GRUCell(3, reset="before").recurrent_bias is None
 
 
-@pytest.mark.parametrize("given", [(0, 6), [0.0, 2.0, 4.0, 6.0], torch.tensor([0, 6]), torch.linspace(0, 6, 4)])
+@pytest.mark.parametrize(
+    "given", [(0, 6), [0.0, 2.0, 4.0, 6.0], torch.tensor([0, 6]), torch.linspace(0, 6, 4), np.linspace(0, 6, 4)]
+)
 def test_initial_biases_may_be_a_range_over_the_units_or_one_for_each(given: Any) -> None:
     for bias in (GRUCell(4, update_bias=given).bias, LSTM(3, 4, 2, forget_bias=given).layer(1).cell.bias):
         assert bias is not None

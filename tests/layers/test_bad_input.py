@@ -187,7 +187,7 @@ def test_signatures_show_the_options(layer: Any) -> None:
 @pytest.mark.parametrize("layer", [RNN, GRU, LSTM])
 def test_weights_of_torch_are_refused_with_the_way_to_convert_them(layer: Any, strict: bool) -> None:
     for wrapped in (lambda module: module, lambda module: nn.ModuleDict({"rnn": module})):
-        theirs, ours = wrapped(layer.torch_type(3, 4, 2, bidirectional=True)), wrapped(layer(3, 4, 2))
+        theirs, ours = wrapped(layer.torch_type(3, 4, 2)), wrapped(layer(3, 4, 2, structure=LowRank(2)))
         told = rf"expected the state_dict of a slimrnn .*weight_ih_l0.* {layer.__name__}\.from_torch"
         with pytest.raises(RuntimeError, match=told):
             ours.load_state_dict(theirs.state_dict(), strict=strict)

@@ -34,9 +34,10 @@ from slimrnn import (
     UnitaryProduct,
 )
 from slimrnn.layers import RecurrentStack
+from slimrnn.layers.parameter_groups import recurrent_parameters
 from slimrnn.training import ConfigError, ModelConfig, SequenceModel
 from slimrnn.training.cells import LAYERS
-from slimrnn.training.models.sequence_model import recurrent_parameters, structure_from
+from slimrnn.training.models.sequence_model import structure_from
 
 NAMED: list[tuple[dict[str, Any], Structure]] = [
     ({}, Dense()),

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
+from slimrnn.layers.parameter_groups import recurrent_parameters
 from slimrnn.training import ModelConfig, OptimConfig, SequenceModel
-from slimrnn.training.models.sequence_model import recurrent_parameters
 from slimrnn.training.optim import RMSprop, build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
 from slimrnn.training.rates import Rate, refresh_rate_
 

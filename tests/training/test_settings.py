@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from training_cases import EchoTask, first_indices, tiny
 
+from slimrnn.layers.parameter_groups import recurrent_parameters
 from slimrnn.tasks import AddingTask
 from slimrnn.training import (
     Config,
@@ -22,7 +23,6 @@ from slimrnn.training import (
     train,
 )
 from slimrnn.training.checks import build_model
-from slimrnn.training.models.sequence_model import recurrent_parameters
 from slimrnn.training.run_files import read_tensors
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from slimrnn._checks import check_number
@@ -58,7 +61,8 @@ class _Opposite(DrawnBias):
         return -self.of.draw(units)
 
 
-GateBias = float | Sequence[float] | Tensor | DrawnBias  # a number, (first, last), one for each unit, or drawn
+# A number, (first, last), one for each unit, or drawn.
+GateBias = float | Sequence[float] | Tensor | NDArray[Any] | DrawnBias
 
 
 def of_writing_gate(start: GateBias) -> GateBias:
@@ -80,7 +84,9 @@ def gate_bias(name: str, given: GateBias, units: int, bias: bool = True) -> Tens
         if not bias:
             raise ValueError(f"expected bias=True with {name}={given}, got bias=False")
         return given.draw(units)
-    numbers: object = given.detach().cpu().tolist() if isinstance(given, Tensor) else given
+    if isinstance(given, Tensor):
+        given = given.detach().cpu()
+    numbers: object = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
     numbers = list(numbers) if isinstance(numbers, Sequence) and not isinstance(numbers, str) else numbers
     for number in numbers if isinstance(numbers, list) else [numbers]:
         check_number(name, number)

@@ -8,6 +8,7 @@ from slimrnn.layers.highway import Highway
 from slimrnn.layers.independent import IndRNN, UnICORNN
 from slimrnn.layers.lstm import LSTM
 from slimrnn.layers.output_recurrent import OutputRecurrent
+from slimrnn.layers.parameter_groups import parameter_groups
 from slimrnn.layers.readout import ReadOut
 from slimrnn.layers.recurrent import Recurrent, layer_of
 from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -60,5 +61,6 @@ __all__ = [
     "UnICORNN",
     "hidden_size_for",
     "layer_of",
+    "parameter_groups",
     "summary",
 ]

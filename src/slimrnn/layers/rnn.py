@@ -51,3 +51,10 @@ class RNN(RecurrentStack):
             bidirectional,
             **options,
         )
+
+    @property
+    def nonlinearity(self) -> str:
+        """As it was given; torch.nn.RNN has it, too."""
+        cell = self.cell
+        assert isinstance(cell, ElmanCell)  # what __init__ asked for
+        return cell.nonlinearity

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,6 @@ from slimrnn._checks import check_probability
 from slimrnn._fields import field_dtype, side_by_side, some_parameter
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.leaky import Leaky
-from slimrnn.errors import ExportError
-from slimrnn.layers import torch_weights
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.inputs import (
     check_input,
@@ -32,28 +30,29 @@ from slimrnn.layers.inputs import (
     packed,
 )
 from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
+from slimrnn.layers.parameter_groups import parameter_groups
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
 from slimrnn.layers.streaming import current_stream, lean_step
 from slimrnn.layers.tokens import TokenInput, is_tokens
-from slimrnn.ops.onnx_exports import check_exporter, check_no_noise
+from slimrnn.layers.torch_interface import TorchInterface
+from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.ops.reference import Resets, valid_steps
 from slimrnn.structures import Dense, Structure
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 States = Tensor | tuple[Tensor, ...]  # as torch: h_n, or (h_n, c_n)
 
 
-class RecurrentStack(TokenInput):
+class RecurrentStack(TorchInterface, TokenInput):
     __doc__ = f"""Stacked, possibly bidirectional recurrent layers with torch.nn's interface.
 
     Beyond torch's own arguments:
     {HELP}
     """
 
-    torch_type: ClassVar[type[nn.RNNBase] | None] = None  # of torch.nn, where it has such a layer
     structure: Structure
     residual: bool
     leak: Leaky | None
@@ -151,7 +150,8 @@ class RecurrentStack(TokenInput):
         return found
 
     def _at(self, index: int) -> RecurrentLayer | LayerGroup:
-        found = list(self.layers._modules.values())[index]  # a fraction of the cost of self.layers[index]
+        layers: Any = self._modules["layers"]
+        found = list(layers._modules.values())[index]  # a fraction of the cost of self.layers[index]
         assert isinstance(found, (RecurrentLayer, LayerGroup))  # what __init__ put there
         return found
 
@@ -349,39 +349,15 @@ class RecurrentStack(TokenInput):
                 for map in (*core.maps, core.input):
                     map.clip_rows_(self.max_row_norm)
 
+    def parameter_groups(self, lr: float, recurrent_rate: float = 0.1) -> list[dict[str, Any]]:
+        """For an optimizer: the recurrent matrices at lr · recurrent_rate, the other parameters at lr.
+
+        `slimrnn.parameter_groups(model, lr, recurrent_rate)` gives those of a whole model."""
+        return parameter_groups(self, lr, recurrent_rate)
+
     def __getstate__(self) -> dict[str, Any]:
         """Without packed weights, which belong to this process."""
         return {name: value for name, value in self.__dict__.items() if name != "_stream"}
-
-    # --- torch.nn ---------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_torch(cls, module: nn.RNNBase, structure: Structure | None = None, **options: Any) -> Self:
-        """A layer with the weights of torch's; with a structure, its member nearest to them."""
-        return torch_weights.from_torch(cls, module, structure, options)
-
-    def to_torch(self) -> nn.RNNBase:
-        """A torch.nn layer that computes the same, where one exists."""
-        return torch_weights.to_torch(self)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        torch_weights.refuse_foreign_keys(self, state_dict, prefix)
-        super()._load_from_state_dict(state_dict, prefix, *others)
-
-    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
-        """What torch.jit's tracer calls: torch.onnx's old exporter gives all arguments by position, keywords, too."""
-        check_exporter()
-        return super()._slow_forward(*input, **kwargs)  # type: ignore[no-untyped-call]
-
-    def __prepare_scriptable__(self) -> Any:
-        """What torch.jit.script asks for first."""
-        raise ExportError(
-            "torch.jit.script cannot read slimrnn's layers: use slimrnn.export(model, example, 'net.pt2') or "
-            "torch.export, or torch.jit.trace"
-        )
-
-    def flatten_parameters(self) -> None:
-        """Nothing to do; present because code written for torch.nn calls it."""
 
     def __repr__(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}", f"structure={self.structure!r}"]

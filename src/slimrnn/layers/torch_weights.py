@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from slimrnn._hooks import read
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.layers.options import DEFAULTS
+from slimrnn.layers.torch_names import give_biases, suffixes
 from slimrnn.structures import Structure
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None
         raise ValueError(f"expected a layer that torch.nn.{torch_type.__name__} can express, got {reason}")
     if getattr(stack.cell, "reset", "after") != "after":
         raise ValueError("expected reset='after' for the weights of torch.nn.GRU, got 'before', another function")
-    for k, suffix in enumerate(_suffixes(stack)):
+    for k, suffix in enumerate(suffixes(stack)):
         layer, gates = stack.layer(k), len(stack.cell.gates)
         layer.recurrent.nearest_(getattr(module, "weight_hh" + suffix).detach().unflatten(0, (gates, -1)))
         layer.input.nearest_(getattr(module, "weight_ih" + suffix).detach().unflatten(0, (gates, -1)))
@@ -85,29 +85,15 @@ def to_torch(stack: RecurrentStack) -> nn.RNNBase:
         **own,
     )
     with torch.no_grad():
-        for k, suffix in enumerate(_suffixes(stack)):
+        for k, suffix in enumerate(suffixes(stack)):
             layer = stack.layer(k)
             getattr(module, "weight_hh" + suffix).copy_(layer.recurrent.dense().flatten(0, 1))
             getattr(module, "weight_ih" + suffix).copy_(layer.input.dense().flatten(0, 1))
             if stack.bias:
-                first, second = _give_biases(layer.cell)
+                first, second = give_biases(layer.cell)
                 getattr(module, "bias_ih" + suffix).copy_(first.flatten())
                 getattr(module, "bias_hh" + suffix).copy_(second.flatten())
     return module.train(stack.training)
-
-
-def refuse_foreign_keys(stack: RecurrentStack, state_dict: Mapping[str, Any], prefix: str) -> None:
-    """A torch layer's weights have other names and, with a structure, are others: they are converted, not loaded."""
-    key = f"{prefix}weight_ih_l0"
-    if key in state_dict:
-        ours = type(stack).__name__
-        wrong = f"expected the state_dict of a slimrnn {ours}, got that of a torch layer ({key}): "
-        if stack.torch_type is None:
-            raise RuntimeError(wrong + f"torch.nn has no layer that computes what {ours} does")
-        theirs = f"torch.nn.{stack.torch_type.__name__}"
-        raise RuntimeError(
-            wrong + f"load it into a {theirs} and convert that with {ours}.from_torch (to_torch is the way back)"
-        )
 
 
 def _torch_type(cls: type[RecurrentStack]) -> type[nn.RNNBase]:
@@ -116,26 +102,19 @@ def _torch_type(cls: type[RecurrentStack]) -> type[nn.RNNBase]:
     return cls.torch_type
 
 
-def _suffixes(stack: RecurrentStack) -> list[str]:
-    directions = ["", "_reverse"][: stack.num_directions]
-    return [f"_l{depth}{direction}" for depth in range(stack.num_layers) for direction in directions]
+def joined_biases(cell: nn.Module, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Our biases from torch's two of each gate, (G, H), and for a GRU that of the candidate's recurrent product."""
+    if isinstance(cell, GRUCell):
+        return torch.cat([first[:2] + second[:2], first[2:]]), second[2]
+    return first + second, None
 
 
 @torch.no_grad()
 def _take_biases(cell: nn.Module, first: Tensor, second: Tensor) -> None:
-    bias = cell.get_parameter("bias")
-    bias.copy_(first + second)
-    if isinstance(cell, GRUCell):
-        bias[2] = first[2]
-        cell.get_parameter("recurrent_bias").copy_(second[2])
-
-
-def _give_biases(cell: nn.Module) -> tuple[Tensor, Tensor]:
-    first = read(cell, "bias")
-    second = torch.zeros_like(first)
-    if isinstance(cell, GRUCell):
-        second[2] = read(cell, "recurrent_bias")
-    return first, second
+    bias, inner = joined_biases(cell, first, second)
+    cell.get_parameter("bias").copy_(bias)
+    if inner is not None:
+        cell.get_parameter("recurrent_bias").copy_(inner)
 
 
 def _beyond(stack: RecurrentStack) -> str | None:
@@ -146,25 +125,31 @@ def _beyond(stack: RecurrentStack) -> str | None:
     return None
 
 
-def _check_expressible(stack: RecurrentStack, torch_type: type[nn.RNNBase]) -> None:
-    cell, reason = stack.cell, None
+def other_function(stack: RecurrentStack) -> str | None:
+    """An option in use with which the stack computes something that no layer of torch.nn does."""
+    cell = stack.cell
+    if stack.torch_type is None:
+        return "a cell of its own"
     if isinstance(cell, ElmanCell) and cell.nonlinearity not in ("tanh", "relu"):
-        reason = f"nonlinearity={cell.nonlinearity!r}"
-    elif isinstance(cell, GRUCell) and cell.reset != "after":
-        reason = "reset='before'"
-    elif isinstance(cell, LSTMCell) and cell.peephole is not None:
-        reason = "peephole=True"
-    elif stack.residual and stack.num_layers > 1:
-        reason = "residual=True"
-    elif reason := _beyond(stack):
-        pass
-    elif stack.embedding is not None:
-        reason = f"vocabulary={stack.vocabulary} (use its `embedding`, and a copy without one)"
-    elif stack.learn_initial_state:
-        reason = "learn_initial_state=True"
-    elif any(core.zoneout is not None for core in stack.cores):
-        reason = f"zoneout={stack.zoneout}"
-    elif stack.training and (stack.recurrent_dropout or stack.weight_drop):
+        return f"nonlinearity={cell.nonlinearity!r}"
+    if isinstance(cell, GRUCell) and cell.reset != "after":
+        return "reset='before'"
+    if isinstance(cell, LSTMCell) and cell.peephole is not None:
+        return "peephole=True"
+    if stack.residual and stack.num_layers > 1:
+        return "residual=True"
+    if reason := _beyond(stack):
+        return reason
+    if stack.embedding is not None:
+        return f"vocabulary={stack.vocabulary} (use its `embedding`, and a copy without one)"
+    if stack.learn_initial_state:
+        return "learn_initial_state=True"
+    return f"zoneout={stack.zoneout}" if any(core.zoneout is not None for core in stack.cores) else None
+
+
+def _check_expressible(stack: RecurrentStack, torch_type: type[nn.RNNBase]) -> None:
+    reason = other_function(stack)
+    if reason is None and stack.training and (stack.recurrent_dropout or stack.weight_drop):
         name = "recurrent_dropout" if stack.recurrent_dropout else "weight_drop"
         reason = f"{name} in training mode (call eval() first)"
     if reason:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_norm
 
+from slimrnn.layers.parameter_groups import parameter_groups, recurrent_parameters
 from slimrnn.training.config import OptimConfig
-from slimrnn.training.models.sequence_model import recurrent_parameters, row_scales
+from slimrnn.training.models.sequence_model import row_scales
 
 
 class RMSprop(torch.optim.RMSprop):
@@ -69,15 +69,15 @@ def freeze_recurrent_(model: nn.Module) -> None:
 def build_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
     """The optimizer of the trainable parameters, in groups: the recurrent matrices have a rate of their own, and so may
     the scales of weight normalisation."""
-    recurrent = {id(p) for p in recurrent_parameters(model)}
     scales = {id(p) for p in row_scales(model)} if optim.scale_rate != 1 else set()
     trainable = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {
-            "params": [p for p in trainable if (id(p) in recurrent, id(p) in scales) == (is_recurrent, is_scale)],
-            "lr": optim.lr * (optim.recurrent_rate if is_recurrent else 1) * (optim.scale_rate if is_scale else 1),
+            "params": [p for p in group["params"] if p.requires_grad and (id(p) in scales) == is_scale],
+            "lr": group["lr"] * (optim.scale_rate if is_scale else 1),
         }
-        for is_recurrent, is_scale in product((False, True), repeat=2)
+        for group in parameter_groups(model, optim.lr, optim.recurrent_rate)
+        for is_scale in (False, True)
     ]
     filled = [group for group in groups if group["params"]]
     fused = all(p.device.type == "cpu" for p in trainable)  # on the CPU torch chooses the slow loop by itself

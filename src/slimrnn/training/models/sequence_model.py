@@ -145,14 +145,6 @@ def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
     return [module for module in model.modules() if isinstance(module, RecurrentStack)]
 
 
-def recurrent_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
-    """Parameters of the recurrent matrices."""
-    for stack in recurrent_layers(model):
-        for layer in stack.cores:
-            for recurrent in layer.maps:
-                yield from recurrent.parameters()
-
-
 def row_scales(model: nn.Module) -> Iterator[nn.Parameter]:
     """The scales s of weight normalisation, w = s v / ‖v‖."""
     for part in model.modules():
