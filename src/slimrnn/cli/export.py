@@ -104,6 +104,8 @@ def _batch(config: Config, model: nn.Module) -> Batch:
     from slimrnn.training.batches import as_dtype
 
     samples = config.task.samples("valid", config.seed)
+    if samples.size is not None and samples.size < 2:  # one sequence cannot show that there may be several
+        samples = config.task.samples("train", config.seed)
     taken = {size for parameter in model.parameters() for size in parameter.shape} | {1}
     most = 64 if samples.size is None else min(64, samples.size)
     count = next((count for count in range(min(8, most), most) if count not in taken), most)

@@ -13,18 +13,19 @@ from slimrnn.training.task import Task
 if TYPE_CHECKING:
     from slimrnn.training.record import Result
 
-ENDS = {"target": "reached its target", "budget": "stopped by its budget"}
+ENDS = {"target": "reached its target", "budget": "stopped by its budget", "patience": "stopped improving"}
 
 
-def show(result: Result, task: Task) -> None:
-    """Scores, what to compare them with, and where everything is; one of several processes speaks."""
+def show(result: Result, task: Task, table: str | None = None) -> None:
+    """Scores, what to compare them with, and where everything is; one of several processes speaks. `table` may stand
+    for that of the scores."""
     if my_place().rank:
         return
     best = "" if result.best_update is None else f", best at update {result.best_update:,}"
     print(
         f"\n{ENDS.get(result.ended, result.ended)} after {result.updates:,} updates, {in_words(result.seconds)}{best}"
     )
-    print(f"\n{scores_table(result.best, task)}\n\n{result.directory}")
+    print(f"\n{table or scores_table(result.best, task)}\n\n{result.directory}")
 
 
 def exit_code(result: Result) -> int:

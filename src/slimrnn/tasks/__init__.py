@@ -12,6 +12,7 @@ from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.generated import GeneratedTask
 from slimrnn.tasks.loading import load_run, run_config
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
+from slimrnn.tasks.own import ClassifyTask, ForecastTask, RegressTask, TagTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.recommend import RecommendTask
@@ -26,16 +27,20 @@ from slimrnn.tasks.youtube8m import YouTube8MTask
 __all__ = [
     "TASKS",
     "AddingTask",
+    "ClassifyTask",
     "Contestant",
     "CopyTask",
     "DatesTask",
+    "ForecastTask",
     "GeneratedTask",
     "MnistHighwayTask",
     "PTBCharsTask",
     "PixelMnistTask",
     "RecommendTask",
+    "RegressTask",
     "ReverseTask",
     "SortDigitsTask",
+    "TagTask",
     "TimitFramesTask",
     "WordCopyTask",
     "YouTube8MTask",

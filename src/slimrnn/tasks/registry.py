@@ -9,6 +9,7 @@ from slimrnn.tasks.adding import AddingTask
 from slimrnn.tasks.copy import CopyTask
 from slimrnn.tasks.dates import DatesTask
 from slimrnn.tasks.mnist_highway import MnistHighwayTask
+from slimrnn.tasks.own import ClassifyTask, ForecastTask, RegressTask, TagTask
 from slimrnn.tasks.pixel_mnist import PixelMnistTask
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.recommend import RecommendTask
@@ -35,12 +36,16 @@ TASKS: dict[str, type[Task]] = {
         ReverseTask,
         SortDigitsTask,
         DatesTask,
+        ClassifyTask,
+        TagTask,
+        RegressTask,
+        ForecastTask,
     )
 }
 
 OWN_DATA = (
-    "; for your own data: ptb-chars --file TEXT (characters), recommend --file LOG (events of users), "
-    "or a task of your own, module:Class"
+    "; for your own data: classify, tag, regress or forecast --file TABLE, ptb-chars --file TEXT (characters), "
+    "recommend --file LOG (events of users), or a task of your own, module:Class"
 )
 
 

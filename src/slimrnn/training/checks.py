@@ -19,7 +19,7 @@ from slimrnn.training.config import Config, OptimConfig, plain
 from slimrnn.training.task import Task
 
 COUNTS = ("batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
-OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "threads")
+OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "patience", "threads")
 MOST_THREADS = 1024
 OF_OPTIMIZER = {
     "decay": ("rmsprop",),

@@ -84,6 +84,8 @@ class ModelConfig:
     weight_norm: Annotated[bool, option("weight_norm")] = OPTIONS["weight_norm"].default
     max_row_norm: float | None = OPTIONS["max_row_norm"].default
     """clip the rows of the matrices to this norm after each update"""
+    pooling: Literal["last", "mean", "max"] = "last"
+    """tasks with one output per sequence: what the read-out sees, the last state or the mean or maximum over all"""
     readout_hidden: int = 0
     """hidden ReLU units of the read-out; 0: it is linear"""
     checkpoint_every: Annotated[int | None, option("checkpoint_every")] = OPTIONS["checkpoint_every"].default
@@ -158,6 +160,8 @@ class Config:
     """begin with the weights of this file, the best.safetensors or final.safetensors of a run with the same net"""
     teacher: Path | None = None
     """distillation: learn the outputs of the best net of this run instead of the targets"""
+    patience: int | None = None
+    """stop after this many evaluations in a row without a better validation score"""
     seed: int = 0
     """random seed of the initial weights and of the data"""
     dtype: Literal["float32", "float64"] = "float32"

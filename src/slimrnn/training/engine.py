@@ -144,7 +144,7 @@ def _finish(loop: Loop) -> Result:
     assert directory is not None
     write_tensors(directory / "final.safetensors", WEIGHTS, model.state_dict(), {"update": loop.update})
     # A run that was stopped is scored like an evaluation during training, so that it ends quickly.
-    sizes = final_sizes(config) if loop.ended in ("finished", "target") else evaluated_sizes(config)
+    sizes = final_sizes(config) if loop.ended in ("finished", "target", "patience") else evaluated_sizes(config)
     final = _scores(model, config, sizes)
     best_update, best = _best(loop, final, sizes)
     result = Result(
@@ -166,6 +166,7 @@ def _finish(loop: Loop) -> Result:
     }
     run.write(status=result.ended, result=values, timings={name: round(value, 3) for name, value in timings.items()})
     plot_run(run, config.task)
+    config.task.illustrate(model, directory)
     if result.ended in ("budget", "interrupted"):
         loop.progress.say(f"stopped after update {loop.update:,}; to continue: slimrnn resume {directory}")
     return result

@@ -99,6 +99,8 @@ class Loop:
             learner.ensure_finite()
             if evaluation_is_due and self.evaluate():
                 self.ended = "target"
+            elif evaluation_is_due and not last and self.is_out_of_patience():
+                self.ended = "patience"
             elif stop and not last:
                 self.ended = "budget" if self.is_over_budget() and not self.interrupts.received else "interrupted"
             if checkpoint_is_due or self.ended != "finished":
@@ -164,7 +166,8 @@ class Loop:
             remove_old(checkpoints)
 
     def load(self, checkpoint: dict[str, Any]) -> None:
-        """A run that was killed after it reached its target stays ended, unless the target has changed."""
+        """A run that was killed after it reached its target, or the end of its patience, stays ended, unless these
+        have changed."""
         learner = self.learner
         learner.model.load_state_dict(checkpoint["model"])
         learner.optimizer.load_state_dict(checkpoint["optimizer"])
@@ -172,13 +175,19 @@ class Loop:
         learner.load_state_dict(checkpoint["learner"])
         self.batches.load_state_dict(checkpoint["batches"])
         vars(self).update({name: checkpoint["loop"][name] for name in KEPT})
-        if self.ended != "target" or not self.is_target(self.best):
+        reached = {"target": self.is_target(self.best), "patience": self.is_out_of_patience()}
+        if not reached.get(self.ended, False):
             self.ended = "finished"
 
     def is_target(self, score: float) -> bool:
         """Whether a score (negated if higher is better) reaches the target."""
         target, sign = self.config.stop_at, 1 if self.config.task.lower_is_better else -1
         return target is not None and score <= sign * target
+
+    def is_out_of_patience(self) -> bool:
+        """Whether so many evaluations have passed since the best one; a score that is no number is none."""
+        patience, every = self.config.patience, self.config.eval_every
+        return patience is not None and self.learner.update - max(self.best_update, 0) >= patience * every
 
     def wants_to_stop(self) -> bool:
         return self.interrupts.received or self.is_over_budget()

@@ -32,12 +32,14 @@ ENTRIES: dict[str, type] = {  # what a record may have beside its settings
     "status": str,
     "fingerprint": str,
     "parameters": dict,
+    "data": dict,
     "result": dict,
     "resumed": list,
     "resumed_by": list,
 }
 _IN_WORDS: dict[type, str] = {str: "a text", dict: "a dict", list: "a list"}
-FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_at"}  # may differ when a run goes on
+# May differ when a run goes on.
+FREE = {"out", "devices", "workers", "threads", "tensorboard", "updates", "stop_at", "patience"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Result:
     """The result of a run."""
 
     directory: Path
-    ended: str  #: finished, target, budget, interrupted
+    ended: str  #: finished, target, patience, budget, interrupted
     updates: int  #: done in all
     seconds: float  #: of training and evaluations on the way
     best_update: int | None  #: after which the net was best on the validation set
@@ -92,7 +94,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """running (or killed), finished, target, budget, interrupted, or failed: and why."""
+        """running (or killed), finished, target, patience, budget, interrupted, or failed: and why."""
         return str(self.record.get("status", "unknown"))
 
     @property
@@ -173,6 +175,7 @@ def start_record(directory: Path, config: Config, model: nn.Module, command: str
         fingerprint=fingerprint(config),
         seed=config.seed,
         parameters=_parameters(model),
+        data=config.task.facts(),
         versions={
             "slimrnn": slimrnn.__version__,
             "python": platform.python_version(),

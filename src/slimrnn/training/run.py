@@ -36,7 +36,7 @@ def train(
     _check_processes(config)
     model, directory = net_to_train(config), config.out
     if my_place().rank == 0:  # the others write nothing
-        directory = _new_directory(config)
+        directory = new_directory(config)
         start_record(directory, config, model, command)
     return _carry_out(Job(replace(config, out=directory), budget, quiet, callbacks=callbacks), model)
 
@@ -60,8 +60,9 @@ def resume(
     result = run.result
     if result is not None and result.ended == "finished" and config.updates <= result.updates:
         return result
-    if result is not None and result.ended == "target" and config.stop_at == run.config.get("stop_at"):
-        return result
+    for ended, setting in (("target", "stop_at"), ("patience", "patience")):
+        if result is not None and result.ended == ended and getattr(config, setting) == run.config.get(setting):
+            return result
     command = command or shlex.join(sys.orig_argv)
     return _carry_out(Job(replace(config, out=run.directory), budget, quiet, command, callbacks))
 
@@ -102,7 +103,7 @@ def _others(directory: Path, start: Path | None) -> Iterator[Path]:
     return (path for path in directory.iterdir() if start is None or path.resolve() != start.resolve())
 
 
-def _new_directory(config: Config) -> Path:
+def new_directory(config: Config) -> Path:
     """Create the run directory: `config.out`, or the first free name in runs/."""
     if config.out is not None:
         with writing(config.out):

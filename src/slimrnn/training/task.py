@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -161,6 +162,23 @@ class Task(ABC):
         from slimrnn.training.config import Config
 
         return Config(self, self.default_model())
+
+    def suited_config(self) -> tuple[Config, str]:
+        """Settings that suit the data, which has been found by now, and a text for the user that says why; by default
+        those of `default_config`, and nothing to say."""
+        return self.default_config(), ""
+
+    def variants(self, config: Config) -> list[Config]:
+        """Settings to try where there is time to choose by validation, the most promising first; none: only these."""
+        return []
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json keeps of the data under "data", such as the names of classes: numbers, texts, lists, dicts."""
+        return {}
+
+    def illustrate(self, model: nn.Module, directory: Path) -> None:
+        """Write files and figures that show what the best net does into the directory of its run."""
+        return
 
     def model(self, config: ModelConfig) -> nn.Module:
         """The net: called as model(inputs, state, lengths), it returns the output and the state to continue from."""

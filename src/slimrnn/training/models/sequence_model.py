@@ -61,9 +61,11 @@ class SequenceModel(nn.Module):
         super().__init__()
         hidden, self.readout_dropout = config.readout_hidden, config.readout_dropout
         check_probability("readout_dropout", self.readout_dropout)
-        layers = replace(config, readout_hidden=0, readout_dropout=0.0)
+        if every_step and config.pooling != "last":
+            raise ConfigError(f"expected pooling only with one output per sequence, got {config.pooling}")
+        layers = replace(config, readout_hidden=0, readout_dropout=0.0, pooling="last")
         self.rnn = build_layers(input_size, layers, one_hot=one_hot)
-        self.readout = ReadOut(self.rnn, hidden or output_size, at="every" if every_step else "last")
+        self.readout = ReadOut(self.rnn, hidden or output_size, at="every" if every_step else config.pooling)
         self.output = nn.Sequential(nn.ReLU(), Affine(hidden, output_size)) if hidden else nn.Identity()
 
     def forward(
@@ -95,9 +97,9 @@ def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) ->
     """The recurrent layers; options that do not belong to the cell or the structure are refused."""
     layer = layer_from(config)
     _refuse_unused(config)
-    for option in ("readout_hidden", "readout_dropout"):
-        if getattr(config, option):
-            raise ConfigError(f"expected {option} 0 for this task's net, got {getattr(config, option)}")
+    for option, none in (("readout_hidden", 0), ("readout_dropout", 0), ("pooling", "last")):
+        if getattr(config, option) != none:
+            raise ConfigError(f"expected {option} {none} for this task's net, got {getattr(config, option)}")
     shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
     shared |= {name: _structures(config, name) for name in ("structure", "input_structure")}
     if has_structure(config):
