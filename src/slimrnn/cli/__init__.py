@@ -14,6 +14,7 @@ from slimrnn.errors import DataError, ExportError, TrainingError, UsageError
 GROUPS = {
     "Training": {
         "tasks": "list the tasks",
+        "new-task": "write a file with a task of your own to start from",
         "train": "train a net on a task",
         "resume": "continue a run that was stopped",
         "eval": "score a run's net on the test sets",
@@ -34,7 +35,7 @@ GROUPS = {
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-MODULES = {"eval": "evaluate"}  # a name that Python has taken
+MODULES = {"eval": "evaluate", "new-task": "new_task"}  # names that modules cannot have
 EXTRA = {"lightning", "matplotlib", "safetensors", "tensorboard", "tyro", "yaml"}
 
 

@@ -125,8 +125,10 @@ def texts_of_layers(text: str) -> list[str]:
     return re.split(r",(?![^()]*\))", text)
 
 
-def names_in(text: str) -> set[str]:
-    """The names of the structures in a text."""
+def names_in(text: str | Structure) -> set[str]:
+    """The names of the structures in a text; a structure itself brings its own settings and has none."""
+    if isinstance(text, Structure):
+        return set()
     return {match.group(1) for match in TOKEN.finditer(text) if match.group(1)}
 
 

@@ -139,8 +139,10 @@ def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
     """The structure that a text such as "low-rank+diagonal" stands for; `which` is the field that holds it.
 
     A name may bring its arguments, "low-rank(8)"; without them the settings of that name are taken. "module:name" is
-    one that a module on the path has."""
-    return _read(getattr(config, which), config, which)
+    one that a module on the path has. In Python, where nothing is written to run.json, the field may also hold the
+    structure itself."""
+    held = getattr(config, which)
+    return held if isinstance(held, Structure) else _read(held, config, which)
 
 
 def _read(text: str, config: ModelConfig, which: str) -> Structure:
@@ -149,7 +151,10 @@ def _read(text: str, config: ModelConfig, which: str) -> Structure:
 
 def _structures(config: ModelConfig, which: str) -> list[Structure] | Structure:
     """One, or with commas in the text one for each layer and direction."""
-    found = [_read(text, config, which) for text in texts_of_layers(getattr(config, which))]
+    held = getattr(config, which)
+    if isinstance(held, Structure):
+        return held
+    found = [_read(text, config, which) for text in texts_of_layers(held)]
     return found if len(found) > 1 else found[0]
 
 
