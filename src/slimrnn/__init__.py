@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
-from slimrnn.compression import replace
+from slimrnn.compression import compress, replace
 from slimrnn.exporting import export, load, quantize, save
 from slimrnn.layers import (
     GRU,
@@ -119,6 +119,7 @@ __all__ = [
     "UnICORNN",
     "UniformGate",
     "UnitaryProduct",
+    "compress",
     "export",
     "hidden_size_for",
     "layer_of",

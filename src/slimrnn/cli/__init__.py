@@ -21,6 +21,7 @@ GROUPS = {
         "compare": "compare runs: a table and a plot",
         "analyse": "report what a net remembers, and why",
         "reproduce": "reproduce a paper's result, with a verdict",
+        "compress": "compress a run's net to a budget; the result is a run",
         "predict": "predict new sequences of your own data",
         "export": "export a run's net: ONNX, a torch program or C, with a proof",
         "sample": "sample text from a character-level net",
