@@ -148,7 +148,7 @@ def test_help_is_grouped_and_has_the_tasks_options(capsys: Capture) -> None:
         "--budget TIME",
     ):
         assert option in said
-    assert len(said.splitlines()) < 100
+    assert len(said.splitlines()) < 104  # a line for each option, and the groups
     assert main(["train", "copy", "--help-verbose"]) == 0
     assert "number of updates (optimizer steps)" in capsys.readouterr().out
 
