@@ -138,6 +138,13 @@ def test_other_columns_are_inputs_scaled_by_the_training_part() -> None:
     assert ForecastTask.of(both, horizon=2).targets == ("load", "heat")
 
 
+def test_a_net_that_sees_the_future_is_refused() -> None:
+    task = of_series()
+    config = task.default_config()
+    with pytest.raises(ValueError, match="expected one direction"):
+        task.check(replace(config, model=replace(config.model, bidirectional=True)))
+
+
 def test_short_series_are_refused() -> None:
     with pytest.raises(DataError, match=r"expected series of more steps, 5 to train on .* got 9 in s0"):
         ForecastTask.of(some_sequences(kind="forecast"), horizon=3).samples("train", 0)

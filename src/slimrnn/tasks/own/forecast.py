@@ -228,6 +228,11 @@ class ForecastTask(OwnTask):
     def suited_config(self) -> tuple[Config, str]:
         return forecast_config(self)
 
+    def check(self, config: Config) -> None:
+        super().check(config)
+        if config.model.bidirectional:
+            raise ValueError("expected one direction, got a bidirectional net, which sees the values to forecast")
+
     # --- predictions ------------------------------------------------------------------------------------
 
     @property
