@@ -19,6 +19,7 @@ PUBLIC_MODULES = (
     "slimrnn.serving",
     "slimrnn.training",
     "slimrnn.tasks",
+    "slimrnn.estimators",
     "slimrnn.papers",
     "slimrnn.analysis",
     "slimrnn.data",

@@ -20,6 +20,8 @@ MACHINES = {
     ("Darwin", "x86_64"): "MACHO X86_64",
     ("Windows", "AMD64"): "PE AMD64",
 }
+# What zig's linker adds to every library for macOS: two names of the address of its header, which nothing binds to.
+LINKERS_OWN = {"__dso_handle", "_mh_dylib_header"}
 
 
 def check_contents(setting: Setting) -> Iterator[str]:
@@ -44,8 +46,8 @@ def described(library: Path) -> tuple[str, list[str]]:
     if isinstance(parsed, lief.ELF.Binary):
         return f"ELF {parsed.header.machine_type.name}", sorted(str(s.name) for s in parsed.exported_symbols)
     if isinstance(parsed, lief.MachO.Binary):
-        names = sorted(str(s.name).removeprefix("_") for s in parsed.exported_symbols)
-        return f"MACHO {parsed.header.cpu_type.name}", names
+        names = {str(s.name).removeprefix("_") for s in parsed.exported_symbols} - LINKERS_OWN
+        return f"MACHO {parsed.header.cpu_type.name}", sorted(names)
     if isinstance(parsed, lief.PE.Binary):
         return f"PE {parsed.header.machine.name}", sorted(str(e.name) for e in parsed.get_export().entries)
     raise CheckError(f"{library.name} is neither ELF, Mach-O nor PE")

@@ -48,6 +48,21 @@ class Tagger(nn.Module):
         return found
 
 
+class Steps(nn.Module):
+    """A user's own loop over time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = GRU(5, 8)
+
+    def forward(self, input: Tensor) -> Tensor:
+        state, outputs = None, []
+        for x_t in input:
+            y, state = self.rnn.step(x_t, state)
+            outputs.append(y)
+        return torch.stack(outputs)
+
+
 def refused(call: Callable[[], object], message: str) -> None:
     """A call that must end in an error with these words, and did not write anything."""
     before = sorted(Path().iterdir())
@@ -186,6 +201,14 @@ def export_c() -> Iterator[str]:
     yield "two directions refused"
 
 
+def export_rtneural() -> Iterator[str]:
+    proof = slimrnn.export(GRU(5, 8, structure=LowRank(2)), X, "rt.json", to="rtneural", quiet=True)
+    yield f"relative difference {proof.relative:.0e}"
+    rnn = RNN(5, 8)
+    refused(lambda: slimrnn.export(rnn, X, "no.json", to="rtneural"), r"expected layers that RTNeural has \(")
+    yield "another layer refused"
+
+
 def jit() -> Iterator[str]:
     model = GRU(5, 8).eval()
     traced: Any = torch.jit.trace(model, (X,))
@@ -193,6 +216,11 @@ def jit() -> Iterator[str]:
     refused(lambda: torch.jit.trace(GRU(5, 8, skip=3).eval(), (X,)), "without skip for torch.jit.trace")
     plain: Any = torch.jit.trace(GRU(5, 8, backend="reference").eval(), (X,))
     refused(lambda: plain(torch.randn(8, 3, 5)), "failed in the TorchScript interpreter")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        torch.jit.trace(Steps().eval(), (X,))
+    assert any("trace to be incorrect" in str(one.message) for one in told), "torch did not warn"
+    refused(lambda: slimrnn.export(Steps(), X, "no.onnx"), "whose forward calls a recurrent layer of slimrnn")
     refused(lambda: torch.jit.script(model), "torch.jit.script cannot read slimrnn's layers: use slimrnn.export")
     yield "skip, another length in plain torch, and torch.jit.script refused"
 
@@ -201,9 +229,20 @@ def files() -> Iterator[str]:
     model = GRU(5, 8, structure=LowRank(2))
     slimrnn.save(model, "saved")
     yield f"slimrnn.load: {same(model, slimrnn.load('saved'))}"
+    refused(lambda: slimrnn.load("gru.onnx"), "expected a saved model")
+    for file in sorted(Path("saved").iterdir()):
+        good = file.read_bytes()
+        file.write_bytes(good[: len(good) // 2])
+        refused(lambda file=file: slimrnn.load("saved"), f"{file.name} is damaged")  # type: ignore[misc]
+        file.write_bytes(good)
     Path("damaged.onnx").write_bytes(Path("gru.onnx").read_bytes()[:-100])
     refused(lambda: in_onnxruntime("damaged.onnx"), "Protobuf parsing failed")
-    refused(lambda: slimrnn.exporting.Proof.read("damaged.onnx"), "expected a proof")
+    proof = slimrnn.exporting.Proof.read("gru.onnx.proof.json")
+    proof.check("gru.onnx")
+    refused(lambda: proof.check("damaged.onnx"), "expected gru.onnx as it was proven")
+    Path("damaged.proof.json").write_bytes(Path("gru.onnx.proof.json").read_bytes()[:-100])
+    for path in ("damaged.onnx", "damaged.proof.json", "saved/config.json"):
+        refused(lambda path=path: slimrnn.exporting.Proof.read(path), "expected a proof")  # type: ignore[misc]
     yield "damaged files refused"
 
 
@@ -217,6 +256,7 @@ WAYS = {
     "export to AOTInductor": export_aoti,
     "export to int8": export_int8,
     "export to C99": export_c,
+    "export to RTNeural": export_rtneural,
     "torch.jit": jit,
     "files": files,
 }

@@ -90,6 +90,7 @@ def build_wheel(platform: Platform, tree: Path, work: Path, directory: Path) -> 
     defines = {
         "SLIMRNN_REQUIRE_NATIVE": "ON",
         "SLIMRNN_ISAS": platform.isas,
+        "SLIMRNN_OWN_NEW": "ON" if platform.system == "Darwin" else "OFF",
         "CMAKE_SYSTEM_NAME": platform.system,
         "CMAKE_SYSTEM_PROCESSOR": platform.processor,
         "CMAKE_CXX_COMPILER": str(script(own / "c++", f'exec {ZIG} c++ -target {platform.target} "$@"')),

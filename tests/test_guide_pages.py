@@ -108,3 +108,10 @@ def test_gates_of_a_cell_of_your_own_are_not_guessed() -> None:
     layer = RecurrentStack(Averaging, 2, 4)
     with pytest.raises(TypeError, match=r"expected the cell of an RNN, GRU or LSTM, .* got Averaging"):
         measure_gates(layer, torch.randn(20, 3, 2))
+
+
+def test_estimators_learn_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_examples("estimators.md", capsys, nearly_the_same)

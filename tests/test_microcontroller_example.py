@@ -42,7 +42,7 @@ def out(digits: ModuleType, tmp_path: Path) -> Path:
 
 def test_a_net_is_trained_quantized_and_exported(capsys: pytest.CaptureFixture[str], out: Path) -> None:
     found = sorted(path.name for path in out.iterdir() if path.is_file())
-    assert found == [f"{name}.{suffix}" for name in ("digits", "digits_float") for suffix in ("c", "h", "proof.json")]
+    assert found == [f"{name}.{suffix}" for name in ("digits", "digits_float") for suffix in ("c", "c.proof.json", "h")]
     said = capsys.readouterr().out
     assert "bytes of weights" in said
     assert "0.0e+00" in said  # int8: every bit

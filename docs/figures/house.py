@@ -23,7 +23,7 @@ WIDTH, HEIGHT = 2.5, 0.78
 # Where a room stands, column and floor; what it is for. A room that is not here is drawn in the last column.
 PLACES = {
     "cli": (1.5, 9, "one file per command"),
-    "estimators": (2.5, 8, "fit, predict"),
+    "estimators": (1.75, 8, "fit, predict"),
     "papers": (0.5, 8, "rows, settings, verdicts"),
     "tasks": (1.5, 7, "data, loss, scores"),
     "data": (0, 5, "downloads, readers"),

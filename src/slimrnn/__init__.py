@@ -13,9 +13,11 @@ from slimrnn._interrupts import take_over
 take_over()
 pause_while_importing()
 
+from typing import TYPE_CHECKING, Any
+
 from slimrnn._version import __version__ as __version__
 from slimrnn.cells import Cell, Chrono, Leaky, UniformGate
-from slimrnn.compression import replace
+from slimrnn.compression import compress, replace
 from slimrnn.exporting import export, load, quantize, save
 from slimrnn.layers import (
     GRU,
@@ -117,6 +119,7 @@ __all__ = [
     "UnICORNN",
     "UniformGate",
     "UnitaryProduct",
+    "compress",
     "export",
     "hidden_size_for",
     "layer_of",
@@ -127,3 +130,13 @@ __all__ = [
     "save",
     "summary",
 ]
+
+if not TYPE_CHECKING:  # where any attribute would be taken for granted
+
+    def __getattr__(name: str) -> Any:
+        """`slimrnn.estimators` needs scikit-learn, which is imported with it when it is asked for."""
+        if name != "estimators":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module("slimrnn.estimators")

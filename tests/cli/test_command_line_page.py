@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
 
 
 def test_every_command_has_a_section() -> None:
-    assert set(re.findall(r"^## `slimrnn ([a-z]+)", PAGE, re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^## `slimrnn ([a-z-]+)", PAGE, re.MULTILINE)) == set(COMMANDS)
 
 
 def test_examples_use_commands_that_exist() -> None:

@@ -21,7 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_net_of_a_run_with_its_proof(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["export", str(run), "--to", "onnx", "--out", str(tmp_path / "net")]) == 0
-    proof = Proof.read(tmp_path / "net.proof.json")
+    proof = Proof.read(tmp_path / "net.onnx.proof.json")
     assert capsys.readouterr().out == f"{proof}\n"
     assert (tmp_path / "net.onnx").exists()
     assert proof.relative <= 1e-5
@@ -30,17 +30,17 @@ def test_the_net_of_a_run_with_its_proof(run: Path, tmp_path: Path, capsys: pyte
 
 def test_one_step_of_the_net(run: Path, tmp_path: Path) -> None:
     assert main(["export", str(run), "--step", "--out", str(tmp_path / "step.onnx")]) == 0
-    assert Proof.read(tmp_path / "step.proof.json").step
+    assert Proof.read(tmp_path / "step.onnx.proof.json").step
 
 
 def test_c_of_the_net(run: Path, tmp_path: Path) -> None:
     assert main(["export", str(run), "--to", "c", "--out", str(tmp_path / "net")]) == 0
-    proof = Proof.read(tmp_path / "net.proof.json")
+    proof = Proof.read(tmp_path / "net.c.proof.json")
     assert (tmp_path / "net.h").exists()
     assert proof.cases[0].given
     assert proof.relative <= 1e-5
     assert main(["export", str(run), "--to", "c", "--int8", "--out", str(tmp_path / "small")]) == 0
-    small = Proof.read(tmp_path / "small.proof.json")
+    small = Proof.read(tmp_path / "small.c.proof.json")
     assert small.tolerance == small.largest == 0
     assert small.measured["bytes of weights"] < 0.5 * proof.measured["bytes of weights"]
 

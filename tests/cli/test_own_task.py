@@ -105,6 +105,9 @@ def test_a_class_that_moved_is_found_where_one_says(directory: Path, capsys: Cap
             "expected a task that can be imported, got 'parity:ParityTask': No module named 'parity'"
         )
         assert main([name, "run", "--task", "moved:ParityTask"]) == 0
+    for command_, option, told in (("export", "--int8", "--to c only"), ("predict", "--file=new.csv", "one on parity")):
+        assert complaint(capsys, command_, "run", option).startswith("expected a task that can be imported")
+        assert told in complaint(capsys, command_, "run", option, "--task", "moved:ParityTask")
     assert type(load_run("run", "moved:ParityTask")[1].task).__module__ == "moved"
 
 
@@ -134,6 +137,31 @@ def test_a_run_without_a_class_that_is_a_text_is_refused(directory: Path, capsys
     record["config"]["task"]["class"] = 3
     Path("run/run.json").write_text(json.dumps(record))
     assert complaint(capsys, "eval", "run") == "expected task.class to be a text such as module:Class, got 3"
+
+
+OWN_CLASSES = """
+from dataclasses import dataclass
+
+from slimrnn.tasks import ClassifyTask
+
+@dataclass(frozen=True)
+class GesturesTask(ClassifyTask):
+    name = "gestures"
+"""
+
+
+def test_a_class_on_top_of_classify_predicts(directory: Path) -> None:
+    (directory / "moved.py").write_text(OWN_CLASSES)
+    rows = [f"{i},{t},{(2 * (i % 2) - 1) * t},{'ab'[i % 2]}" for i in range(20) for t in range(5)]
+    Path("data.csv").write_text("\n".join(["id,t,x,label", *rows]))
+    options = ["--updates=20", "--model.hidden=4", "--no-tensorboard", "--out=run"]
+    assert main(["train", "--task", "moved:GesturesTask", "--file=data.csv", *options]) == 0
+    assert Run("run").config["task"]["class"] == "moved:GesturesTask"
+    (directory / "moved.py").rename(directory / "parity.py")
+    del sys.modules["moved"]
+    new = ["--file=data.csv", "--out=new.csv", "--task", "parity:GesturesTask"]
+    assert main(["predict", "run", *new]) == 0
+    assert Path("new.csv").read_text().startswith("id,predicted,p(a),p(b)\n0,")
 
 
 SCRIPT = """

@@ -67,7 +67,7 @@ def test_the_file_computes_what_the_model_does(name: str, tmp_path: Path) -> Non
     proof = slimrnn.export(MODELS[name](), numbers(5, 3, 2), tmp_path / "net.json", to="rtneural", quiet=True)
     assert proof.relative < 1e-12
     assert len(proof.cases) > 4
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.json", "net.proof.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.json", "net.json.proof.json"]
 
 
 def test_one_sequence_without_a_batch(tmp_path: Path) -> None:

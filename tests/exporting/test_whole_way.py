@@ -46,7 +46,7 @@ def test_a_model_with_a_ragged_stack_in_two_directions(tmp_path: Path) -> None:
     example = {"tokens": torch.randint(11, (3, 7)), "lengths": torch.tensor([7, 2, 5])}
     proof = slimrnn.export(Tagger(), example, tmp_path / "net.onnx", quiet=True)
     assert proof.relative <= 1e-5
-    assert Proof.read(tmp_path / "net.proof.json") == proof
+    assert Proof.read(tmp_path / "net.onnx.proof.json") == proof
     graph = onnx.load(tmp_path / "net.onnx").graph
     shapes = [[d.dim_param or d.dim_value for d in i.type.tensor_type.shape.dim] for i in (*graph.input, *graph.output)]
     assert shapes == [["batch", "length"], ["batch"], ["batch", "length", 4]]

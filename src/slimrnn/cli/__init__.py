@@ -14,12 +14,14 @@ from slimrnn.errors import DataError, ExportError, TrainingError, UsageError
 GROUPS = {
     "Training": {
         "tasks": "list the tasks",
+        "new-task": "write a file with a task of your own to start from",
         "train": "train a net on a task",
         "resume": "continue a run that was stopped",
         "eval": "score a run's net on the test sets",
         "compare": "compare runs: a table and a plot",
         "analyse": "report what a net remembers, and why",
         "reproduce": "reproduce a paper's result, with a verdict",
+        "compress": "compress a run's net to a budget; the result is a run",
         "predict": "predict new sequences of your own data",
         "export": "export a run's net: ONNX, a torch program or C, with a proof",
         "sample": "sample text from a character-level net",
@@ -33,7 +35,7 @@ GROUPS = {
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-MODULES = {"eval": "evaluate"}  # a name that Python has taken
+MODULES = {"eval": "evaluate", "new-task": "new_task"}  # names that modules cannot have
 EXTRA = {"lightning", "matplotlib", "safetensors", "tensorboard", "tyro", "yaml"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -54,8 +55,10 @@ def export(
     options -- of the exporter, such as `merge` of ONNX: see docs/deployment.md.
 
     The model is exported as in eval(). The proof is returned, printed and written beside the artefact, as
-    NAME.proof.json. A difference beyond the tolerance is an ExportError, and nothing is written."""
+    net.onnx.proof.json. A difference beyond the tolerance is an ExportError, and nothing is written."""
     exporter, to = _chosen(to, Path(path))
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise ValueError(f"expected tolerance to be a number of at least 0, got {tolerance}")
     path = _with_suffix(Path(path), exporter.suffix)
     _check_model(model, exporter, to)
     ours = _copied(model).eval()  # the caller's own stays as it is
@@ -94,10 +97,12 @@ def _written(
         with torch.no_grad():
             exporter.write(request, draft)
             proof = prove(ours, examples, to, exporter, draft, request.step, tolerance, measured)
+        name = f"{path.name}.proof.json"
+        proof.write(room / name)
         with disk_errors(ExportError, "write", path):
             for made, kept in zip(exporter.files(draft), exporter.files(path), strict=True):
                 _put(made, kept, room)
-        proof.write(path.with_suffix(".proof.json"))
+            (room / name).replace(path.with_name(name))
     finally:
         shutil.rmtree(room, ignore_errors=True)
     return proof

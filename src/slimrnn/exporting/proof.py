@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -103,8 +104,11 @@ class Proof:
         for name in ("largest", "relative"):
             if getattr(self, name) != max(getattr(case, name) for case in self.cases):
                 raise ValueError(f"{name} is not that of any case")
+        differences = [one for case in self.cases for one in (case.largest, case.mean, case.relative)]
+        if not all(0 <= one < math.inf for one in (*differences, self.tolerance)) or not 0 <= self.mean <= self.largest:
+            raise ValueError("no differences")
         checksums = [self.sha256, *self.others.values()]
-        named = all(name == Path(name).name for name in self.others)
+        named = all(name == Path(name).name for name in (self.artefact, *self.others))
         if not (self.relative <= self.tolerance and self.bytes > 0 and named):
             raise ValueError("no proof of any file")
         if not all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in checksums):

@@ -31,8 +31,25 @@ class Option(NamedTuple):
 
 
 def _structure(name: str, value: object) -> None:
-    if not isinstance(value, Structure):
-        raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {value!r}")
+    listed = isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
+    for spec in value if listed else (value,):  # type: ignore[attr-defined]
+        if not isinstance(spec, Structure):
+            got = repr(spec) if not listed else f"{spec!r} in a sequence"
+            raise TypeError(f"expected {name} to be a structure such as LowRank(24), got {got}")
+
+
+def structure_of_each(name: str, given: Structure | Sequence[Structure], layers: int) -> tuple[Structure, ...]:
+    """The structure of each layer · direction, of which all may have the same."""
+    each = (given,) * layers if isinstance(given, Structure) else tuple(given)
+    if len(each) != layers:
+        wanted = f"one {name}" if layers == 1 else f"one {name}, or {layers}, one for each layer and direction"
+        raise ValueError(f"expected {wanted}, got {len(each)}")
+    return each
+
+
+def as_written(each: Sequence[Structure]) -> Structure | tuple[Structure, ...]:
+    """A single structure where all layers have the same."""
+    return each[0] if all(spec == each[0] for spec in each) else tuple(each)
 
 
 def _positive(name: str, value: Any) -> None:
@@ -80,8 +97,14 @@ def _backend(name: str, value: str) -> None:
 class StackOptions(TypedDict, total=False):
     """Keyword arguments that every layer takes."""
 
-    structure: Annotated[Structure | None, Option(Dense(), "structure of the recurrent matrices", _structure)]
-    input_structure: Annotated[Structure | None, Option(Dense(), "structure of the input matrices", _structure)]
+    structure: Annotated[
+        Structure | Sequence[Structure] | None,
+        Option(Dense(), "structure of the recurrent matrices, or one for each layer and direction", _structure),
+    ]
+    input_structure: Annotated[
+        Structure | Sequence[Structure] | None,
+        Option(Dense(), "structure of the input matrices, or one for each layer and direction", _structure),
+    ]
     vocabulary: Annotated[
         int | None,
         Option(None, "input is tokens, integers below this; `embedding` turns them into vectors", check_count),

@@ -24,7 +24,7 @@ from slimrnn.layers.chosen_backend import ChosenBackend
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
 from slimrnn.layers.input_product import input_product, look_up, token_products
 from slimrnn.layers.native_scan import native_program, native_scan
-from slimrnn.layers.options import StackOptions, resolve
+from slimrnn.layers.options import StackOptions, resolve, structure_of_each
 from slimrnn.layers.traced import numbered, steps_of
 from slimrnn.layers.transition import Transition, masked_matvec
 from slimrnn.ops import native, reference
@@ -64,7 +64,9 @@ class RecurrentLayer(ChosenBackend):
     ) -> None:
         super().__init__()
         resolved = resolve(options)
-        structure, leak = resolved["structure"], resolved["leak"]
+        (structure,) = structure_of_each("structure", resolved["structure"], 1)
+        (input_structure,) = structure_of_each("input_structure", resolved["input_structure"], 1)
+        leak = resolved["leak"]
         hidden, field = cell.hidden_size, cell.complex
         place = {"dtype": resolved["dtype"], "device": resolved["device"]}
 
@@ -74,7 +76,7 @@ class RecurrentLayer(ChosenBackend):
 
         self.cell, self.number = cell, numbered(self)
         self.recurrent = build(structure, hidden)
-        self.input = build(resolved["input_structure"], input_size, len(cell.gates))
+        self.input = build(input_structure, input_size, len(cell.gates))
         self.deeper_cells = nn.ModuleList(deeper)
         self.deeper_maps = nn.ModuleList([build(structure, hidden) for _ in deeper])
         self.leak = None if leak is None else leak.build(hidden, **place)

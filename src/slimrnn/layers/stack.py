@@ -29,7 +29,7 @@ from slimrnn.layers.inputs import (
     nested_as,
     packed,
 )
-from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, resolve
+from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, as_written, resolve, structure_of_each
 from slimrnn.layers.parameter_groups import parameter_groups
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
@@ -53,7 +53,7 @@ class RecurrentStack(TorchInterface, TokenInput):
     {HELP}
     """
 
-    structure: Structure
+    structure: Structure | tuple[Structure, ...]
     residual: bool
     leak: Leaky | None
     delays: tuple[int, ...]
@@ -95,9 +95,14 @@ class RecurrentStack(TorchInterface, TokenInput):
             place = {"dtype": resolved["dtype"], "device": resolved["device"]}
             self.embedding = nn.Embedding(self.vocabulary, input_size, **place)
         self.layers = nn.ModuleList()
-        for k in range(num_layers * self.num_directions):
+        count = num_layers * self.num_directions
+        recurrent = structure_of_each("structure", self.structure, count)
+        inward = structure_of_each("input_structure", self.input_structure, count)
+        self.structure, self.input_structure = as_written(recurrent), as_written(inward)
+        for k, (structure, input_structure) in enumerate(zip(recurrent, inward, strict=True)):
             width = input_size if k < self.num_directions else self.output_size
-            groups = list(self._build(make_cell, width, resolved))
+            own = resolved | {"structure": structure, "input_structure": input_structure}
+            groups = list(self._build(make_cell, width, own))
             self.layers.append(groups[0] if len(groups) == 1 else LayerGroup(groups))
 
     def _build(self, make_cell: Callable[..., Cell], width: int, resolved: dict[str, Any]) -> Iterator[RecurrentLayer]:

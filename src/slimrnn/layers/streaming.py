@@ -10,7 +10,7 @@ from torch import Tensor
 from slimrnn._fields import field_dtype
 from slimrnn._hooks import is_computed
 from slimrnn.layers.fingerprint import Fingerprint
-from slimrnn.layers.input_product import input_matrix
+from slimrnn.layers.input_product import written_out
 from slimrnn.layers.native_scan import native_program
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops import native
@@ -154,8 +154,7 @@ def _stepper(layer: RecurrentLayer) -> Stepper | None:
 def step_inputs_of(layer: RecurrentLayer) -> Inputs | None:
     """What the native core runs for a single step, or None where it cannot."""
     program = native_program(layer)
-    u = input_matrix(layer.input, layer.recurrent.input_scale())
-    if program is None or layer.backend != "native" or u is None:
+    if program is None or layer.backend != "native":
         return None
     if program.plan.phases > 1 or layer.line > 1:
         return None
@@ -163,5 +162,6 @@ def step_inputs_of(layer: RecurrentLayer) -> Inputs | None:
         return None
     if not all(native.can_serve(p) for p in layer.parameters()):
         return None
+    u = written_out(layer.input, layer.recurrent.input_scale())
     own = None if program.own is None else program.own.to(u.dtype.to_real())
     return step_inputs(program._replace(own=own), u, layer.cell.input_bias())

@@ -33,7 +33,7 @@ class TokenInput(OnBackend):
     one_hot: bool
     embedding: nn.Embedding | None
     layers: nn.ModuleList
-    input_structure: Structure
+    input_structure: Structure | tuple[Structure, ...]
     recurrent_dropout: float | Sequence[float]
 
     @property
@@ -95,7 +95,8 @@ class TokenInput(OnBackend):
         steps, drops = tokens_TB1.numel(), self.training and mask_rates(self.recurrent_dropout)[0]
         if steps and not drops and self.backend in ("native", "reference"):
             if self.embedding is None:
-                if self.input_structure == Dense() or 2 * self.input_size <= steps:  # a dense map's are its columns
+                dense = self.input_structure == Dense()
+                if dense or 2 * self.input_size <= steps:  # a dense map's are its columns
                     return tokens_TB1, None
             elif _is_plain(self.embedding) and 2 * self.embedding.num_embeddings <= steps:
                 return tokens_TB1, self.embedding.weight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import nn
@@ -23,7 +24,9 @@ class TorchInterface(TorchNames):
     torch_type: ClassVar[type[nn.RNNBase] | None] = None  # of torch.nn, where it has such a layer
 
     @classmethod
-    def from_torch(cls, module: nn.RNNBase, structure: Structure | None = None, **options: Any) -> Self:
+    def from_torch(
+        cls, module: nn.RNNBase, structure: Structure | Sequence[Structure] | None = None, **options: Any
+    ) -> Self:
         """A layer with the weights of torch's; with a structure, its member nearest to them."""
         stack_type: Any = cls
         made: Self = torch_weights.from_torch(stack_type, module, structure, options)

@@ -6,7 +6,7 @@ reset together with the recurrent product. We keep one per gate, and that second
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     Stack = TypeVar("Stack", bound=RecurrentStack)
 
 
-def from_torch(cls: type[Stack], module: nn.RNNBase, structure: Structure | None, options: Mapping[str, Any]) -> Stack:
+def from_torch(
+    cls: type[Stack],
+    module: nn.RNNBase,
+    structure: Structure | Sequence[Structure] | None,
+    options: Mapping[str, Any],
+) -> Stack:
     """A `cls` with the weights of `module`, or with the nearest ones that the structures in use allow."""
     torch_type = _torch_type(cls)
     if not isinstance(module, torch_type):

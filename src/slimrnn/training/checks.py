@@ -18,7 +18,7 @@ from slimrnn.errors import ConfigError, is_out_of_memory
 from slimrnn.training.config import Config, OptimConfig, plain
 from slimrnn.training.task import Task
 
-COUNTS = ("updates", "batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
+COUNTS = ("batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
 OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "patience", "threads")
 MOST_THREADS = 1024
 OF_OPTIMIZER = {
@@ -41,6 +41,8 @@ def check(config: Config) -> None:
     _check_sizes(plain(config), "")
     for name in COUNTS:
         _run(check_count, name, getattr(config, name))
+    if config.updates != 0 or config.start_from is None:  # a net that is there already may just be scored
+        _run(check_count, "updates", config.updates)
     for name in OPTIONAL_COUNTS:
         if getattr(config, name) is not None:
             _run(check_count, name, getattr(config, name))

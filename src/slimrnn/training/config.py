@@ -31,7 +31,8 @@ class ModelConfig:
     structure: str = "dense"
     """of the recurrent matrices: dense, diagonal, low-rank, block-diagonal, kronecker, sparse(0.05), permutation,
     shift(1), shuffle(4), circulant, householder(8), antisymmetric, legendre(100), complex-diagonal, full-unitary,
-    unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; module:name is one of your own;
+    unitary-product; with + and @ between them: low-rank(8)@shift(1)+diagonal; with commas one for each layer and
+    direction: low-rank(24), tied-low-rank(30); module:name is one of your own;
     unless one is named, unicornn and indrnn are diagonal, antisymmetric-rnn and lipschitz-rnn antisymmetric"""
     rank: int | None = None
     """low-rank: rank of each gate's matrix"""
@@ -155,6 +156,10 @@ class Config:
     """truncated BPTT: cut sequences into pieces of this many steps, one update each, and carry the state over"""
     stop_at: float | None = None
     """stop as soon as the validation score reaches this value"""
+    start_from: Path | None = None
+    """begin with the weights of this file, the best.safetensors or final.safetensors of a run with the same net"""
+    teacher: Path | None = None
+    """distillation: learn the outputs of the best net of this run instead of the targets"""
     patience: int | None = None
     """stop after this many evaluations in a row without a better validation score"""
     seed: int = 0

@@ -54,7 +54,7 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
     is_first = place.rank == 0  # the one that writes
     progress = Progress(config, job.quiet, speaks=is_first)
     with (
-        _settings(config),
+        run_settings(config),
         locked(config.out) if is_first and config.out else contextlib.nullcontext(),
         joined(place) as device,
     ):
@@ -196,7 +196,7 @@ def _scores(model: nn.Module, config: Config, sizes: dict[str, int]) -> Scores:
 
 
 @contextlib.contextmanager
-def _settings(config: Config) -> Iterator[None]:
+def run_settings(config: Config) -> Iterator[None]:
     """Set the number of threads, and keep the caller's random state."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():

@@ -15,8 +15,10 @@ from torch.optim.lr_scheduler import LambdaLR
 from slimrnn.errors import TrainingDiverged
 from slimrnn.training.checks import build_model, check
 from slimrnn.training.config import Config
+from slimrnn.training.distillation import Distillation, each
 from slimrnn.training.launch import ALONE, Place
 from slimrnn.training.models.sequence_model import learned_initial_states, recurrent_layers
+from slimrnn.training.nets import load_weights_from
 from slimrnn.training.optim import build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
 from slimrnn.training.rates import Rate, refresh_rate_
 from slimrnn.training.recovery import GoodState, is_finite
@@ -29,6 +31,9 @@ def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
     """Check the settings; the task's net, or `model`, with frozen matrices or layers if the settings say so."""
     check(config)
     model = build_model(config) if model is None else model.to(getattr(torch, config.dtype))
+    if config.start_from is not None:
+        here = None if config.out is None else config.out / config.start_from.name  # where the run has been moved
+        load_weights_from(model, here if here is not None and here.exists() else config.start_from)
     if config.optim.recurrent_rate == 0:
         freeze_recurrent_(model)
     if config.optim.readout_only:
@@ -47,7 +52,7 @@ class Objective(nn.Module):
     def forward(self, batch: Batch, state: Any) -> tuple[Score, Any]:
         """The loss as a sum and its weight, and the state to continue from."""
         outcome, state = self.task.run(self.model, batch, state)
-        return outcome.scores["loss"], _each(Tensor.detach, state)  # truncated BPTT: no gradient beyond a piece
+        return outcome.scores["loss"], each(Tensor.detach, state)  # truncated BPTT: no gradient beyond a piece
 
 
 class Learner:
@@ -56,6 +61,8 @@ class Learner:
     def __init__(self, config: Config, model: nn.Module, say: Callable[[str], Any], place: Place = ALONE) -> None:
         self.config, self.model, self.say, self.place = config, model, say, place
         self.objective: nn.Module = Objective(config.task, model)
+        if config.teacher is not None:
+            self.objective = Distillation(config, model)
         self.stacks, self.initial_states = recurrent_layers(model), learned_initial_states(model)
         self.trainable = [p for p in model.parameters() if p.requires_grad]
         self.rate = Rate(config.optim, config.updates, config.task.lower_is_better)
@@ -212,16 +219,8 @@ def _of_all_processes(state: Any, place: Place) -> Any:
         torch.distributed.all_reduce(whole)
         return whole
 
-    return _each(joined, state)
+    return each(joined, state)
 
 
 def _of_one_process(state: Any, place: Place, device: torch.device) -> Any:
-    return _each(lambda whole: whole[:, place.rank :: place.world].to(device).contiguous(), state)
-
-
-def _each(change: Callable[[Tensor], Tensor], state: Any) -> Any:
-    if isinstance(state, Tensor):
-        return change(state)
-    if isinstance(state, tuple | list):
-        return type(state)(_each(change, part) for part in state)
-    return state
+    return each(lambda whole: whole[:, place.rank :: place.world].to(device).contiguous(), state)

@@ -21,7 +21,7 @@ class Rate:
 
     def __call__(self, update: int) -> float:
         if self.schedule == "cosine":
-            return self.scale * (1 + math.cos(math.pi * min(update / self.updates, 1))) / 2
+            return self.scale * (1 + math.cos(math.pi * min(update / max(1, self.updates), 1))) / 2
         if self.schedule == "step":
             return self.scale * float(self.factor ** (update // self.every))
         return self.scale

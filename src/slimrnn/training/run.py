@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,11 +98,16 @@ def _carry_out(job: Job, model: nn.Module | None = None) -> Result:
     return result
 
 
+def _others(directory: Path, start: Path | None) -> Iterator[Path]:
+    """What is in a directory beside the weights to begin with."""
+    return (path for path in directory.iterdir() if start is None or path.resolve() != start.resolve())
+
+
 def new_directory(config: Config) -> Path:
     """Create the run directory: `config.out`, or the first free name in runs/."""
     if config.out is not None:
         with writing(config.out):
-            if config.out.exists() and (not config.out.is_dir() or any(config.out.iterdir())):
+            if config.out.exists() and (not config.out.is_dir() or any(_others(config.out, config.start_from))):
                 raise RunDirectoryError(
                     f"{config.out} exists: choose another directory, or continue the run in it with slimrnn resume"
                 )

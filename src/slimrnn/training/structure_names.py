@@ -1,5 +1,7 @@
 """Structures as text: "block-diagonal(4) @ shuffle(4) @ block-diagonal(4) + diagonal".
 
+A comma stands between those of the layers, where they differ: "low-rank(24), dense".
+
 sum     = product { "+" product }
 product = factor { "@" factor }
 factor  = "(" sum ")" | name [ "(" number { "," number } ")" ] | module ":" name
@@ -33,11 +35,12 @@ from slimrnn import (
 from slimrnn.errors import ConfigError
 from slimrnn.structures import Structure
 
-Number = int | float
+Number = int | float | tuple[int, int]
 NAMES: dict[str, Callable[..., Structure]] = {
     "dense": Dense,
     "diagonal": Diagonal,
     "low-rank": LowRank,
+    "tied-low-rank": lambda rank: LowRank(rank, tied=True),
     "block-diagonal": BlockDiagonal,
     "kronecker": lambda *factors: Kronecker(factors),
     "sparse": lambda density, *seed: Sparse(density, None, *seed),
@@ -52,7 +55,7 @@ NAMES: dict[str, Callable[..., Structure]] = {
     "full-unitary": FullUnitary,
     "unitary-product": UnitaryProduct,
 }
-TOKEN = re.compile(r"\s*(?:([A-Za-z_][\w.:-]*)\s*(\([-+\d.eE,\s]*\))?|([-+@()])|(.))\s*")
+TOKEN = re.compile(r"\s*(?:([A-Za-z_][\w.:-]*)\s*(\([-+\d.eEx,\s]*\))?|([-+@()])|(.))\s*")
 
 
 class _Reader:
@@ -96,7 +99,7 @@ class _Reader:
     def numbers(self, arguments: str) -> tuple[Number, ...]:
         texts = [text.strip() for text in arguments[1:-1].split(",") if text.strip()]
         try:
-            return tuple(int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text) for text in texts)
+            return tuple(_number(text) for text in texts)
         except ValueError:
             raise ConfigError(f"expected numbers between the brackets of {self.which}, got {arguments}") from None
 
@@ -110,8 +113,22 @@ def read_structure(text: str, which: str, make: Callable[[str, tuple[Number, ...
     return found
 
 
-def names_in(text: str) -> set[str]:
-    """The names of the structures in a text."""
+def _number(text: str) -> Number:
+    if re.fullmatch(r"\d+x\d+", text):  # the sizes of a factor that is not square
+        rows, columns = map(int, text.split("x"))
+        return rows, columns
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+
+
+def texts_of_layers(text: str) -> list[str]:
+    """The parts between commas outside of brackets."""
+    return re.split(r",(?![^()]*\))", text)
+
+
+def names_in(text: str | Structure) -> set[str]:
+    """The names of the structures in a text; a structure itself brings its own settings and has none."""
+    if isinstance(text, Structure):
+        return set()
     return {match.group(1) for match in TOKEN.finditer(text) if match.group(1)}
 
 

@@ -38,8 +38,8 @@ def exported(path: Path, model: nn.Module | None = None, example: Any = X, **opt
 
 def test_two_files_and_one_proof_of_both(tmp_path: Path) -> None:
     proof = exported(tmp_path / "net.c", randomise_(GRU(5, 8)), step=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.c", "net.h", "net.proof.json"]
-    assert Proof.read(tmp_path / "net.proof.json") == proof
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.c", "net.c.proof.json", "net.h"]
+    assert Proof.read(tmp_path / "net.c.proof.json") == proof
     assert proof.step
     assert list(proof.others) == ["net.h"]
     assert proof.bytes == sum((tmp_path / name).stat().st_size for name in ("net.c", "net.h"))
@@ -303,7 +303,7 @@ def test_a_damaged_header_is_no_interface(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", ["others", "measured"])
 def test_damaged_proofs_are_refused(field: str, tmp_path: Path) -> None:
     exported(tmp_path / "net.c")
-    path = tmp_path / "net.proof.json"
+    path = tmp_path / "net.c.proof.json"
     good = json.loads(path.read_text())
     path.write_text(json.dumps({**good, field: "net.h"}))
     with pytest.raises(ExportError, match="expected a proof"):

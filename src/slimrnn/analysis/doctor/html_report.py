@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import zip_longest
 from pathlib import Path
 
+from slimrnn._pages import inline, page
 from slimrnn.analysis.doctor._axes import INK
-from slimrnn.analysis.doctor._style_sheet import STYLE
 from slimrnn.analysis.doctor.captioned_figure import CaptionedFigure
 from slimrnn.analysis.doctor.diagnosis import Diagnosis
 from slimrnn.analysis.doctor.figures import layer_figures
 from slimrnn.analysis.doctor.finding import Finding
 from slimrnn.analysis.doctor.layer_diagnosis import LayerDiagnosis
 from slimrnn.analysis.doctor.text_report import gate_name, headline, lead, measured
-from slimrnn.plotting import COLORS, GREY, GRID
 
 WORDS = {"problem": "Problem", "hint": "Hint", "fine": "Fine"}
-VARIABLES = {color: f"var(--c{number})" for number, color in enumerate(COLORS)} | {
-    GREY: "var(--grey)",
-    GRID: "var(--grid)",
-    INK: "var(--ink)",
-    "#ffffff": "var(--card)",
-    "#000000": "var(--ink)",
-}
 
 
 def html_report(
@@ -50,19 +41,7 @@ def html_report(
     for number, layers in enumerate(zip_longest(*(net.layers for net in nets))):
         present = [(label, layer) for label, layer in zip(labels, layers, strict=True) if layer is not None]
         body.append(_layer(present, figures[number], number))
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<link rel="icon" href="data:,">',  # or the browser would ask for one
-            f"<title>{escape(title)}</title><style>{STYLE}</style></head>",
-            "<body><main>",
-            *body,
-            "</main></body></html>\n",
-        ]
-    )
+    return page(title, body)
 
 
 def write_report(
@@ -125,21 +104,11 @@ def _layer(present: Sequence[tuple[str, LayerDiagnosis]], figures: Sequence[Capt
 
 def _figure(captioned: CaptionedFigure, prefix: str) -> str:
     alt = escape(f"{captioned.title}. {captioned.caption}", quote=True)
-    drawn, caption = _inline(captioned.rendered("svg").decode(), prefix, alt), escape(captioned.caption)
+    drawn, caption = (
+        inline(captioned.rendered("svg").decode(), prefix, alt, {INK: "var(--ink)"}),
+        escape(captioned.caption),
+    )
     return f'<figure class="card"><h3>{escape(captioned.title)}</h3>{drawn}<figcaption>{caption}</figcaption></figure>'
-
-
-def _inline(svg: str, prefix: str, alt: str) -> str:
-    """A drawing of matplotlib as part of a page: colours that follow the scheme, names that are its own, any width."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'id="', f'id="{prefix}-', svg)
-    svg = re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)
-    for color, variable in VARIABLES.items():
-        svg = svg.replace(color, variable)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{alt}"', 1)
 
 
 def _tables(layer: LayerDiagnosis) -> str:

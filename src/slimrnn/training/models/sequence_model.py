@@ -34,7 +34,7 @@ from slimrnn.structures.legendre import LegendreMap
 from slimrnn.training.cells import OF_CELL, has_structure, layer_from
 from slimrnn.training.config import ModelConfig
 from slimrnn.training.importing import imported
-from slimrnn.training.structure_names import NAMES, Number, names_in, read_structure, with_arguments
+from slimrnn.training.structure_names import NAMES, Number, names_in, read_structure, texts_of_layers, with_arguments
 
 OF_STRUCTURE = {
     "rank": "low-rank",
@@ -44,6 +44,7 @@ OF_STRUCTURE = {
     "factors": "kronecker",
 }
 EXAMPLES = {
+    "tied-low-rank": "tied-low-rank(24)",
     "sparse": "sparse(0.05)",
     "shuffle": "shuffle(4)",
     "householder": "householder(8)",
@@ -100,7 +101,7 @@ def build_layers(input_size: int, config: ModelConfig, one_hot: bool = False) ->
         if getattr(config, option) != none:
             raise ConfigError(f"expected {option} {none} for this task's net, got {getattr(config, option)}")
     shared = {name: getattr(config, name) for name in OPTIONS if hasattr(config, name)}
-    shared |= {name: structure_from(config, name) for name in ("structure", "input_structure")}
+    shared |= {name: _structures(config, name) for name in ("structure", "input_structure")}
     if has_structure(config):
         del shared["structure"]
     stack = layer(
@@ -138,8 +139,23 @@ def structure_from(config: ModelConfig, which: str = "structure") -> Structure:
     """The structure that a text such as "low-rank+diagonal" stands for; `which` is the field that holds it.
 
     A name may bring its arguments, "low-rank(8)"; without them the settings of that name are taken. "module:name" is
-    one that a module on the path has."""
-    return read_structure(getattr(config, which), which, lambda name, given: _term(name, given, config, which))
+    one that a module on the path has. In Python, where nothing is written to run.json, the field may also hold the
+    structure itself."""
+    held = getattr(config, which)
+    return held if isinstance(held, Structure) else _read(held, config, which)
+
+
+def _read(text: str, config: ModelConfig, which: str) -> Structure:
+    return read_structure(text, which, lambda name, given: _term(name, given, config, which))
+
+
+def _structures(config: ModelConfig, which: str) -> list[Structure] | Structure:
+    """One, or with commas in the text one for each layer and direction."""
+    held = getattr(config, which)
+    if isinstance(held, Structure):
+        return held
+    found = [_read(text, config, which) for text in texts_of_layers(held)]
+    return found if len(found) > 1 else found[0]
 
 
 def recurrent_layers(model: nn.Module) -> list[RecurrentStack]:
@@ -175,7 +191,7 @@ def _term(name: str, arguments: tuple[Number, ...] | None, config: ModelConfig, 
             return BlockDiagonal(_needed(config, "blocks"))
         case "kronecker":
             return Kronecker(config.factors or _factors_of_two(config.hidden // len(config.delays)))  # of each group
-        case "sparse" | "shuffle" | "householder" | "legendre":
+        case "tied-low-rank" | "sparse" | "shuffle" | "householder" | "legendre":
             raise ConfigError(f"expected {name} with a number, such as {EXAMPLES[name]}, got none in {which}")
     return with_arguments(name, (), which)
 
