@@ -43,7 +43,7 @@ CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "negative recurrent dropout": lambda: LSTM(3, 4, recurrent_dropout=-0.1),
     "row norm of text": lambda: LSTM(3, 4, max_row_norm="a"),  # type: ignore[arg-type]
     "nothing for a structure": lambda: LSTM(3, 4, structure=0),  # type: ignore[arg-type]
-    "an empty list for a structure": lambda: LSTM(3, 4, input_structure=[]),  # type: ignore[arg-type]
+    "an empty list for a structure": lambda: LSTM(3, 4, input_structure=[]),
     "dtype of text": lambda: LSTM(3, 4, dtype="float32"),  # type: ignore[arg-type]
     "complex state in half precision": lambda: RNN(3, 4, nonlinearity="modrelu", dtype=torch.float16),
     "complex state in bfloat16": lambda: RNN(3, 4, nonlinearity="modrelu", dtype=torch.bfloat16),
