@@ -86,6 +86,14 @@ def test_pieces_carry_on_and_make_up_the_sequence() -> None:
     torch.testing.assert_close(torch.cat([piece.targets for piece in pieces]), batch.targets)
 
 
+def test_sequences_begin_anew_after_some_pieces() -> None:
+    plain, anew = list(_batches(bptt=2, updates=8)), list(_batches(bptt=2, updates=8, restart_every=4))
+    assert [piece.first for piece in anew] == [True, False, False, False, True, False, True, False]
+    assert [piece.first for piece in plain] == [True, False, False, False, False, False, True, False]
+    for piece, same in zip(anew, plain, strict=True):
+        torch.testing.assert_close(piece.inputs, same.inputs, rtol=0, atol=0)
+
+
 def test_asked_again_they_go_on() -> None:
     batches = _batches(updates=3)
     list(batches)

@@ -95,6 +95,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"batch_size": 2.5}, "expected batch_size to be an int, got 2.5"),
     ({"workers": -1}, "expected workers to be at least 0"),
     ({"bptt": 3, "model": ModelConfig("gru", 8, bidirectional=True)}, "expected bptt with one direction"),
+    ({"restart_every": 3}, "expected restart_every only with bptt, got 3 without"),
+    ({"bptt": 3, "restart_every": 0}, "expected restart_every to be at least 1, got 0"),
     ({"model": ModelConfig("gru", 8, "low-rank")}, "expected rank with structure low-rank"),
     ({"model": ModelConfig("gru", 0)}, "expected hidden_size to be at least 1"),
     ({"optim": OptimConfig(lr=-1)}, "expected lr to be positive, got -1"),

@@ -16,10 +16,10 @@ from slimrnn._checks import check_count, check_number
 from slimrnn.compression.budget import Budget, read_budget
 from slimrnn.compression.choosing import choose_by_score
 from slimrnn.compression.families import Structures
-from slimrnn.compression.fine_tuning import RATE, fine_tune_
+from slimrnn.compression.fine_tuning import fine_tune_
 from slimrnn.compression.losses import LOGITS, Loss, batches_of, check_loss, distance, output_of, probe
 from slimrnn.compression.plan import Plan, cost_of
-from slimrnn.compression.rates import rate_factor
+from slimrnn.compression.rates import peak_rate
 from slimrnn.compression.replace import replace as with_our_layers
 from slimrnn.compression.replacements import replacements
 from slimrnn.compression.report import CompressionReport
@@ -85,7 +85,7 @@ def compress(
     if fine_tune:
         assert batches is not None  # `_check` has seen to it
         assert score is not None
-        rate = RATE * rate_factor(cost_of(small, "parameters") / plan.whole("parameters"))
+        rate = peak_rate(cost_of(small, "parameters") / plan.whole("parameters"))
         tuned = fine_tune_(small, teacher, batches, loss, fine_tune, score, rate)
     name = "loss" if callable(loss) else "nats from the original" if loss == LOGITS else "squared error"
     report = report_of(model, plan, wanted, chosen, small, score, name)

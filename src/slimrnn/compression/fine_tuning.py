@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from slimrnn.compression.losses import Loss, distance, output_of
 
-RATE = 2e-3  # of Adam, where nearly everything was taken away
 CLIP = 1.0
 TIMES = 10  # that the score is measured on the way
 

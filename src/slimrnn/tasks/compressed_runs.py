@@ -17,7 +17,7 @@ from slimrnn.compression.budget import Budget
 from slimrnn.compression.choosing import choose_by_score
 from slimrnn.compression.families import Structures
 from slimrnn.compression.plan import Plan, cost_of
-from slimrnn.compression.rates import rate_factor
+from slimrnn.compression.rates import peak_rate
 from slimrnn.compression.reporting import report_of
 from slimrnn.compression.sites import recurrent_stacks
 from slimrnn.errors import ConfigError, RunDirectoryError
@@ -37,6 +37,7 @@ from slimrnn.training.structure_texts import structure_text
 from slimrnn.training.task import Batch
 
 STEPS, MOST = 20_000, 50  # steps of the training data to weight by, and batches
+RESTART_EVERY = 10  # pieces of streams: a net that is never started anew may run away when it is
 START = "start.safetensors"  # the compressed net before any update
 
 
@@ -111,9 +112,10 @@ def fine_tuning_config(
     """Of a run that goes on from the compressed net: Adam, cosine, and a rate that grows with the damage. `distil` from
     the teacher's outputs: by default where the task allows it."""
     distil = can_distil(config.task) if distil is None else distil
-    rate = config.optim.lr * rate_factor(share)
     schedule: Any = "cosine" if updates else "constant"
-    optim = OptimConfig(optimizer="adam", lr=rate, schedule=schedule, clip_norm=1.0, penalty=config.optim.penalty)
+    optim = OptimConfig(
+        optimizer="adam", lr=peak_rate(share), schedule=schedule, clip_norm=1.0, penalty=config.optim.penalty
+    )
     every = max(1, updates // 10)
     return replace(
         config,
@@ -122,6 +124,7 @@ def fine_tuning_config(
         updates=updates,
         eval_every=every,
         checkpoint_every=min(every, config.checkpoint_every),
+        restart_every=None if config.bptt is None else RESTART_EVERY,
         stop_at=None,
         teacher=teacher if distil and updates else None,
     )

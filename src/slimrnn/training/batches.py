@@ -28,8 +28,8 @@ class Batches(Dataset[Batch]):
     Sequences come in their order, or, of a fixed set of `size`, in a new order in every epoch; a batch may span two
     epochs, so that all are of one size. Where the samples tell their lengths, the sequences of some batches in a row
     are shared out so that those of one batch are about as long as each other. `bptt` cuts batches into pieces of that
-    many steps. Process `rank` of `world` has every world-th sequence of a batch. `updates` is how many to give before
-    it ends."""
+    many steps, and after `restart_every` pieces the sequences begin anew. Process `rank` of `world` has every world-th
+    sequence of a batch. `updates` is how many to give before it ends."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class Batches(Dataset[Batch]):
         seed: int = 0,
         size: int | None = None,
         bptt: int | None = None,
+        restart_every: int | None = None,
         rank: int = 0,
         world: int = 1,
         workers: int = 0,
@@ -48,7 +49,8 @@ class Batches(Dataset[Batch]):
             raise ValueError(f"expected a size of at most {samples.size:,}, the sequences there are, got {size:,}")
         self.samples, self.batch_size, self.updates, self.seed = samples, batch_size, updates, seed
         self.size = samples.size if size is None else size
-        self.bptt, self.rank, self.world, self.workers = bptt, rank, world, workers
+        self.bptt, self.restart_every = bptt, restart_every
+        self.rank, self.world, self.workers = rank, world, workers
         self.lengths: Callable[[Indices], Indices] | None = getattr(samples, "lengths", None)
         self.together = AT_MOST if self.size is None else max(1, min(AT_MOST, self.size // batch_size))
         self.window: tuple[int, list[Indices]] = -1, []  # the batches that were last shared out
@@ -64,6 +66,7 @@ class Batches(Dataset[Batch]):
             seed=config.seed,
             size=config.train_size,
             bptt=config.bptt,
+            restart_every=config.restart_every,
             rank=place.rank,
             world=place.world,
             workers=config.workers,
@@ -106,7 +109,7 @@ class Batches(Dataset[Batch]):
     def __iter__(self) -> Iterator[Batch]:
         self.served %= self.updates  # asked again after the end, it goes on
         for batch in self._from(self.batch):
-            pieces = [batch] if self.bptt is None else list(batch.segments(self.bptt))
+            pieces = [batch] if self.bptt is None else list(batch.segments(self.bptt, self.restart_every))
             for piece in pieces[self.piece :]:
                 if self.served == self.updates:
                     return

@@ -19,7 +19,7 @@ from slimrnn.training.config import Config, OptimConfig, plain
 from slimrnn.training.task import Task
 
 COUNTS = ("batch_size", "valid_size", "eval_every", "checkpoint_every", "devices")
-OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "patience", "threads")
+OPTIONAL_COUNTS = ("train_size", "test_size", "bptt", "restart_every", "patience", "threads")
 MOST_THREADS = 1024
 OF_OPTIMIZER = {
     "decay": ("rmsprop",),
@@ -119,6 +119,8 @@ def _check_together(config: Config) -> None:
         raise ConfigError(f"expected bptt with an output at every step, got task {config.task.name}, which has one")
     if config.bptt is not None and config.model.bidirectional:
         raise ConfigError("expected bptt with one direction, got a bidirectional net, which needs the future")
+    if config.restart_every is not None and config.bptt is None:
+        raise ConfigError(f"expected restart_every only with bptt, got {config.restart_every} without")
     if config.optim.scale_rate != 1 and not config.model.weight_norm:
         raise ConfigError(f"expected scale_rate only with weight_norm, got {config.optim.scale_rate} without")
     size = config.task.samples("train", config.seed).size

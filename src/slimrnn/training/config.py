@@ -154,6 +154,8 @@ class Config:
     """updates between checkpoints"""
     bptt: int | None = None
     """truncated BPTT: cut sequences into pieces of this many steps, one update each, and carry the state over"""
+    restart_every: int | None = None
+    """truncated BPTT: begin anew from the initial state after this many pieces"""
     stop_at: float | None = None
     """stop as soon as the validation score reaches this value"""
     start_from: Path | None = None

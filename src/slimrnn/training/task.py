@@ -41,8 +41,10 @@ class Batch:
         }
         return replace(self, **moved)
 
-    def segments(self, steps: int) -> Iterator[Batch]:
-        """Consecutive pieces of `steps` steps for truncated backpropagation; needs an output at every step."""
+    def segments(self, steps: int, restart_every: int | None = None) -> Iterator[Batch]:
+        """Consecutive pieces of `steps` steps for truncated backpropagation; needs an output at every step. After every
+        `restart_every` pieces, the next one is as if its sequences began there."""
+        again = steps * restart_every if restart_every else len(self.inputs)
         for start in range(0, len(self.inputs), steps):
             piece = slice(start, start + steps)
             yield replace(
@@ -51,7 +53,7 @@ class Batch:
                 targets=self.targets[piece],
                 weights=None if self.weights is None else self.weights[piece],
                 lengths=None,  # a piece may lie beyond the end of a sequence, where weights of zero say so
-                first=self.first and start == 0,
+                first=self.first and start % again == 0,
             )
 
 
