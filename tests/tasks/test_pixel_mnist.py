@@ -38,6 +38,15 @@ def test_a_sequence_is_an_image_row_by_row() -> None:
 
 
 @needs_data
+def test_several_pixels_at_a_time() -> None:
+    plain, rows = (PixelMnistTask(pixels_per_step=k).samples("train", 0).fetch(np.array([7, 8])) for k in (1, 28))
+    assert tuple(rows.inputs.shape) == (28, 2, PixelMnistTask(pixels_per_step=28).input_size)
+    assert torch.equal(rows.inputs.permute(1, 0, 2).flatten(1), plain.inputs[..., 0].T)
+    with pytest.raises(ValueError, match="expected pixels_per_step to divide 784 pixels, got 5"):
+        PixelMnistTask(pixels_per_step=5)
+
+
+@needs_data
 def test_splits_are_the_first_55000_the_last_5000_and_the_test_images() -> None:
     images, digits = load_mnist("train")
     assert [PLAIN.samples(split, 0).size for split in ("train", "valid", "test")] == [55_000, 5_000, 10_000]

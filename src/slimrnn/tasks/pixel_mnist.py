@@ -1,6 +1,6 @@
 """MNIST pixel by pixel: classify a digit after 784 steps of one pixel each (Le, Jaitly & Hinton 2015).
 
-KRU §4.3; low-rank paper §3.0.3. Shape suffixes: T time, B sequences.
+KRU §4.3; low-rank paper §3.0.3. Shape suffixes: T time, B sequences, I pixels of a step.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from slimrnn._checks import check_choice
+from slimrnn._checks import check_choice, check_count
 from slimrnn.data.mnist import CLASSES, SIDE, load_mnist_split
 from slimrnn.tasks.averages import average
 from slimrnn.training import random
 from slimrnn.training.task import Batch, Indices, Samples, Score, Task
 
-STEPS = SIDE * SIDE
+PIXELS = SIDE * SIDE
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,13 @@ class PixelMnistTask(Task):
     """permuted MNIST: one random order of the pixels for all images, instead of row by row"""
     permutation_seed: int = 0
     """permuted: seed of that order"""
+    pixels_per_step: int = 1
+    """read this many pixels at a time: 28 for a row of the image"""
 
     name = "pixel-mnist"
     every_step = False
     monitor = "accuracy"
     lower_is_better = False
-    input_size = 1
     output_size = CLASSES
 
     def __post_init__(self) -> None:
@@ -45,6 +46,13 @@ class PixelMnistTask(Task):
             raise TypeError(f"expected permutation_seed to be an int, got {self.permutation_seed!r}")
         if self.permutation_seed and not self.permuted:
             raise ValueError(f"expected permutation_seed only with permuted, got {self.permutation_seed}")
+        check_count("pixels_per_step", self.pixels_per_step)
+        if PIXELS % self.pixels_per_step:
+            raise ValueError(f"expected pixels_per_step to divide {PIXELS} pixels, got {self.pixels_per_step}")
+
+    @property
+    def input_size(self) -> int:
+        return self.pixels_per_step
 
     @property
     def baselines(self) -> dict[str, float]:
@@ -71,13 +79,15 @@ class _Samples:
 
     def fetch(self, indices: Indices) -> Batch:
         images, labels = load_mnist_split(self.split)
-        pixels_BT = images[indices].reshape(-1, STEPS)
+        pixels_BT = images[indices].reshape(-1, PIXELS)
         if self.task.permuted:
             pixels_BT = pixels_BT[:, _permutation(self.task.permutation_seed)]
-        inputs_TB = np.divide(pixels_BT.T, np.float32(255), dtype=np.float32)
-        return Batch(torch.from_numpy(inputs_TB)[..., None], torch.from_numpy(labels[indices].astype(np.int64)))
+        at_once = self.task.pixels_per_step
+        steps_TBI = pixels_BT.reshape(-1, PIXELS // at_once, at_once).swapaxes(0, 1)
+        inputs_TBI = np.divide(steps_TBI, np.float32(255), dtype=np.float32)
+        return Batch(torch.from_numpy(inputs_TBI), torch.from_numpy(labels[indices].astype(np.int64)))
 
 
 @lru_cache(maxsize=4)
 def _permutation(seed: int) -> Indices:
-    return random.permutation(random.key(seed, "pixel-mnist", "order"), STEPS)
+    return random.permutation(random.key(seed, "pixel-mnist", "order"), PIXELS)
