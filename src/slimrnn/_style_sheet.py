@@ -59,6 +59,7 @@ td { overflow-wrap: anywhere; }
 details { border-top: 1px solid var(--line); padding: .5rem 0 0; margin-top: .5rem; }
 details ul { margin: .4rem 0 0; padding-left: 1.2rem; }
 summary { cursor: pointer; font-weight: 600; }
+@media (min-width: 40rem) { .numbers td { overflow-wrap: break-word; } }
 @media (max-width: 30rem) {
   main { padding: 1rem .6rem 3rem; }
   .card { padding: .8rem; }
