@@ -15,7 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("runs") / "gru")
+    hidden = "24"  # as many units as the sequences have steps: axes are told apart by their sizes
+    return trained(tmp_path_factory.mktemp("runs") / "gru", "--model.hidden", hidden)
 
 
 def test_the_net_of_a_run_with_its_proof(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

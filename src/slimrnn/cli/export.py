@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 from tyro import MISSING
 from tyro.conf import Positional
 
@@ -113,12 +114,13 @@ def _batch(config: Config, model: nn.Module) -> Batch:
 
 
 def _whole(batch: Batch, model: Any) -> dict[str, Any]:
+    """Of a length that no other axis has, where there is one: axes are told apart by their sizes."""
     inputs, lengths = batch.inputs, batch.lengths
-    other = {*inputs.shape[1:]}
-    steps = next(steps for steps in range(min(len(inputs), MOST_STEPS), 0, -1) if steps not in other)
-    values: dict[str, Any] = {"inputs": inputs[:steps]}
-    if hasattr(model, "initial_state"):
-        values["state"] = model.initial_state(inputs.shape[1])
+    state = {"state": model.initial_state(inputs.shape[1])} if hasattr(model, "initial_state") else {}
+    other = {size for leaf in pytree.tree_leaves(state) for size in leaf.shape} | {*inputs.shape[1:]}
+    most = min(len(inputs), MOST_STEPS)
+    steps = next((steps for steps in range(most, 0, -1) if steps not in other), most)
+    values: dict[str, Any] = {"inputs": inputs[:steps], **state}
     return values if lengths is None else values | {"lengths": lengths.clamp_max(steps)}
 
 
