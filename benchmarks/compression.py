@@ -93,15 +93,14 @@ class Table:
 
     def scratch(self, share: float) -> dict[str, Any]:
         """The same structure and updates, from random weights, on the targets, as the dense net was trained."""
-        small = self.small("weighted", share)
-        every, optim = max(1, self.updates // 10), replace(self.config.optim, schedule="cosine")
-        config = replace(self.config, model=compressed_config(self.config, small), optim=optim, updates=self.updates)
-        directory = self.out / f"run-scratch-{share}"
-        config = replace(config, eval_every=every, checkpoint_every=every, out=directory)
-        return self.trained(config, small)
+        small, directory = self.small("weighted", share), self.out / f"run-scratch-{share}"
+        config = fine_tuning_config(self.config, small, share, self.updates, self.run.absolute(), distil=False)
+        optim = replace(self.config.optim, schedule="cosine")
+        return self.trained(replace(config, optim=optim, out=directory), small)
 
     def trained(self, config: Config, small: nn.Module) -> dict[str, Any]:
         assert config.out is not None
+        config = replace(config, eval_every=max(1, self.updates // 4))  # on all of the validation and test set
         if (config.out / "run.json").exists():
             result = resume(config.out, run_config(Run(config.out)))
         else:
