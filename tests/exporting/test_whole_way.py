@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import slimrnn
 from registry import randomise_
-from slimrnn import GRU, LSTM, RNN, Diagonal, Kronecker, LowRank
+from slimrnn import GRU, LSTM, RNN, Dense, Diagonal, Kronecker, LowRank
 from slimrnn.errors import ExportError
 from slimrnn.exporting import Proof, onnx_table
 from slimrnn.exporting.onnx_file import open_session
@@ -60,7 +60,7 @@ class WithStart(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rnn: Any = randomise_(GRU(5, 6, num_layers=2, structure=LowRank(2)))
+        self.rnn: Any = randomise_(GRU(5, 6, num_layers=2, structure=(LowRank(2), Dense())))
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         x, n = batch["x"], batch["n"]
