@@ -7,7 +7,7 @@ import math
 
 # Share of the parameters that is left, and Adam's peak rate: at half the parameters a high rate only does harm, at a
 # twentieth the net has to be learned again in part.
-RATES = ((0.5, 5e-4), (0.2, 1e-3), (0.1, 2e-3), (0.05, 3e-3))
+RATES = ((0.5, 1e-3), (0.2, 3e-3), (0.1, 5e-3), (0.05, 6e-3))
 
 
 def peak_rate(share: float) -> float:
