@@ -3,7 +3,8 @@
     python benchmarks/compression.py RUN OUT --updates 2000
 
 Every cell is a small JSON file in OUT, and every fine-tuning a run there, so that the script may be stopped and started
-again at any time. Without --only all cells are filled, the quick ones first; the table is printed at the end.
+again at any time. Without --only all cells are filled, the quick ones first; `python results/compression_tables.py OUT`
+prints the table.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ class Table:
         return self.trained(replace(config, optim=optim, out=directory), small)
 
     def trained(self, config: Config, small: nn.Module) -> dict[str, Any]:
-        assert config.out is not None
         config = replace(config, eval_every=max(1, self.updates // 4))  # on all of the validation and test set
+        assert config.out is not None
         if (config.out / "run.json").exists():
             result = resume(config.out, run_config(Run(config.out)))
         else:
@@ -144,37 +145,15 @@ def fill(table: Table, only: str) -> None:
         print(f"{name}: {values['seconds']} s {json.dumps(values.get('scores', values))[:200]}", flush=True)
 
 
-def show(table: Table, split: str) -> None:
-    """The table in Markdown: scores on a split, and how far they are from the dense net's."""
-    found = {path.stem: json.loads(path.read_text()) for path in table.out.glob("*.json")}
-    measured = found.get("dense", {}).get("scores", {}).get(split, {})
-    score = "bits_per_character" if "bits_per_character" in measured else table.config.task.monitor
-    dense = measured.get(score)
-    kinds = ("after-weighted", "after-plain", "distilled-weighted", "distilled-plain", "scratch")
-    print(f"\n{score} on {split}; dense: {dense}\n\n| parameters | {' | '.join(kinds)} |\n|---|" + "---|" * len(kinds))
-    for share in sorted(table.budgets, reverse=True):
-        row = []
-        for kind in kinds:
-            value = found.get(f"{kind}-{share}", {}).get("scores", {}).get(split, {}).get(score)
-            row.append("" if value is None or dense is None else f"{value:.3f} ({100 * (value / dense - 1):+.1f} %)")
-        print(f"| {100 * share:g} % | {' | '.join(row)} |")
-    for batch, times in found.get("times", {}).get("milliseconds", {}).items():
-        print(f"\n{batch}, 100 steps, ms:", ", ".join(f"{name} {ms}" for name, ms in times.items()))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="directory of a run with a dense net")
     parser.add_argument("out", type=Path, help="directory for the cells")
     parser.add_argument("--updates", type=int, default=2000, help="of fine-tuning and of training from scratch")
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS)
-    parser.add_argument("--only", default="", help="cells whose names contain this text; none: only show the table")
-    parser.add_argument("--split", default="test")
+    parser.add_argument("--only", default="", help="cells whose names contain this text")
     options = parser.parse_args()
-    table = Table(options.run, options.out, options.updates, tuple(options.budgets))
-    if options.only != "none":
-        fill(table, options.only)
-    show(table, options.split)
+    fill(Table(options.run, options.out, options.updates, tuple(options.budgets)), options.only)
 
 
 if __name__ == "__main__":

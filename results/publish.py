@@ -1,5 +1,6 @@
 """Results of our runs of the papers' experiments: `python results/publish.py` writes RESULTS.md, which is page.md with
-tables, and the short table of README.md, from the runs in this directory; docs/figures/paper_results.py draws them.
+tables, the short table of README.md and those of docs/compress.md, from what is in this directory;
+docs/figures/paper_results.py draws the runs.
 `--keep runs/reproduce` first copies the runs of a directory here: settings, scores and curves, no weights."""
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
+import compression_tables
 import tyro
+from compression_tables import markdown
 
 from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
 from slimrnn.tasks.comparison import Contestant
@@ -55,7 +58,7 @@ WHY = {  # rows that were not run, and the reason; the first that fits
 
 
 def main(keep: Path | None = None) -> None:
-    """Write RESULTS.md and README's table.
+    """Write RESULTS.md and the tables of README.md and docs/compress.md.
 
     Args:
         keep: a directory of runs to copy here first, as slimrnn reproduce makes it
@@ -63,8 +66,18 @@ def main(keep: Path | None = None) -> None:
     if keep is not None:
         keep_runs(keep)
     (PROJECT / "RESULTS.md").write_text(page())
-    readme = PROJECT / "README.md"
-    readme.write_text(with_table(readme.read_text(), front_table()))
+    for path, tables in tables_elsewhere().items():
+        for name, table in tables.items():
+            path.write_text(with_table(path.read_text(), name, table))
+
+
+def tables_elsewhere() -> dict[Path, dict[str, str]]:
+    """Tables of other pages, by the names of their marks."""
+    nets = {name: compression_tables.table(compression_tables.COMPRESSION / name) for name in compression_tables.NETS}
+    return {
+        PROJECT / "README.md": {"results": front_table()},
+        PROJECT / "docs" / "compress.md": {name: markdown(table) for name, table in nets.items()},
+    }
 
 
 def keep_runs(runs: Path) -> None:
@@ -93,6 +106,7 @@ def page() -> str:
     text = text.replace("<!-- counts -->", counts(text))
     text = text.replace("<!-- who converges -->", adding_table())
     text = text.replace("<!-- gaps -->", gap_table())
+    text = text.replace("<!-- compression -->", markdown(compression_tables.summary()))
     text = re.sub(r"<!-- rows: (.*) -->", rows, text)
     if sorted(listed) != sorted(paper_rows()):
         missing = sorted(set(paper_rows()) - set(listed))
@@ -167,11 +181,11 @@ def _converged(length: int, net: str) -> str:
     return f"{when} ({' / '.join('?' if error is None else f'{error:.2g}' for error in errors)})"
 
 
-def with_table(text: str, table: str) -> str:
-    """Replace the table between the two marks."""
-    found = re.sub(r"(?s)(<!-- results -->\n).*(\n<!-- end of results -->)", rf"\1{table}\2", text)
+def with_table(text: str, name: str, table: str) -> str:
+    """Replace the table between the two marks of this name."""
+    found = re.sub(rf"(?s)(<!-- {name} -->\n).*(\n<!-- end of {name} -->)", rf"\1{table}\2", text)
     if table not in found:
-        raise ValueError("expected the marks <!-- results --> and <!-- end of results -->, got a text without them")
+        raise ValueError(f"expected the marks <!-- {name} --> and <!-- end of {name} -->, got a text without them")
     return found
 
 
@@ -209,12 +223,6 @@ def _halved(runs: Sequence[Run]) -> str:
 def seeds_of(row: PaperRow) -> list[int]:
     """Seeds whose runs are in this directory."""
     return [seed for seed in SEEDS if (run_directory(RESULTS, row, seed) / "run.json").exists()]
-
-
-def markdown(table: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first row is the header."""
-    lines = [f"| {' | '.join(row)} |" for row in table]
-    return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
 
 
 def score_text(row: PaperRow, value: float) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import paper_results
 import pytest
-from publish import PROJECT, RESULTS, cells, front_table, keep_runs, page, seeds_of, with_table
+from publish import PROJECT, RESULTS, cells, keep_runs, page, seeds_of, tables_elsewhere, with_table
 
 from slimrnn.papers import find_row, paper_rows, run_directory
 from slimrnn.tasks import config_from_dict
@@ -18,10 +18,12 @@ from slimrnn.training.record import Run, fingerprint
 KEPT = sorted(path.parent for path in RESULTS.glob("*/run.json"))
 
 
-def test_the_page_and_the_readme_are_up_to_date() -> None:
+def test_the_pages_are_up_to_date() -> None:
     """Else: make results."""
     assert (PROJECT / "RESULTS.md").read_text() == page()
-    assert front_table() in (PROJECT / "README.md").read_text()
+    for path, tables in tables_elsewhere().items():
+        text = path.read_text()
+        assert all(with_table(text, name, table) == text for name, table in tables.items())
 
 
 @pytest.mark.parametrize("directory", KEPT, ids=lambda path: path.name)
@@ -40,6 +42,15 @@ def test_a_kept_run_is_small_and_tells_no_path(directory: Path) -> None:
     for path in directory.iterdir():
         assert path.stat().st_size < 100_000
         assert not re.search(r"/(tmp|root|home|work)/", path.read_text())
+
+
+def test_compression_tells_no_path_and_keeps_its_budgets() -> None:
+    for path in (RESULTS / "compression").rglob("*.json"):
+        text = path.read_text()
+        assert not re.search(r"/(tmp|root|home|work)/", text)
+        share, cell = path.stem.rpartition("-")[2], json.loads(text)
+        if share[0].isdigit():
+            assert cell["share"] <= float(share)
 
 
 def test_figures_are_those_the_page_shows(tmp_path: Path) -> None:
@@ -80,6 +91,6 @@ def test_seeds_are_summed_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 def test_a_text_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="expected the marks"):
-        with_table("nothing here", "| a |")
+        with_table("nothing here", "results", "| a |")
     marked = "<!-- results -->\nold\n<!-- end of results -->"
-    assert with_table(marked, "| a |") == "<!-- results -->\n| a |\n<!-- end of results -->"
+    assert with_table(marked, "results", "| a |") == "<!-- results -->\n| a |\n<!-- end of results -->"

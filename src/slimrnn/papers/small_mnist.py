@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from slimrnn.papers.pixel_mnist import FAST, quick
 from slimrnn.papers.row import PaperRow
-from slimrnn.tasks.pixel_mnist import STEPS, PixelMnistTask
+from slimrnn.tasks.pixel_mnist import PIXELS, PixelMnistTask
 from slimrnn.training.config import Config, ModelConfig
 
 MOST = 12_000  # trained parameters
 _NETS = {  # net, and what it is
     "legendre": (
-        ModelConfig("rnn", 256, f"legendre({STEPS})", nonlinearity="identity", readout_hidden=43),
+        ModelConfig("rnn", 256, f"legendre({PIXELS})", nonlinearity="identity", readout_hidden=43),
         "a fixed Legendre memory of all steps, read by 43 ReLU units",
     ),
     "unicornn": (ModelConfig("unicornn", 64, layers=3), "three layers of 64 oscillators"),
