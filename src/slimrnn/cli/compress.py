@@ -40,7 +40,7 @@ class Options:
     distil: bool = True
     """learn the outputs of the old net, where the task allows it; else the targets"""
     lr: float | None = None
-    """peak learning rate; default: that of the run, times a factor that grows with what was taken away"""
+    """peak learning rate; default: the more was taken away, the higher"""
     time_limit: Budget = None
     """of fine-tuning, such as 90s, 10m or 1h30m; slimrnn resume continues"""
     task: TaskClass = None
