@@ -36,7 +36,10 @@ def table(directory: Path) -> list[list[str]]:
     cells = read_cells(directory)
     shares = shares_of(cells)
     longer = {path.name: read_cells(path) for path in sorted(directory.glob("*-updates"))}
-    rows = [[score_of(cells), *(f"{100 * share:g} %" for share in shares)], ["dense", *[_dense(cells)] * len(shares)]]
+    rows = [
+        [score_of(cells).replace("_", " "), *(f"{100 * share:g} %" for share in shares)],
+        ["dense", *[_dense(cells)] * len(shares)],
+    ]
     for found in (cells, *longer.values()):
         for method, words in METHODS.items():
             row = [against_dense(found, cells, method, share) for share in shares]
@@ -46,7 +49,10 @@ def table(directory: Path) -> list[list[str]]:
                 }
                 rows.append([words.format(f"{max(updates, default=0):,}"), *row])
     return rows + [
-        [f"100 steps of {batch.replace('batch ', '')}, against torch.nn", *(_faster(times, share) for share in shares)]
+        [
+            f"speed, {batch.replace('batch', 'batch of')}, against `torch.nn`",
+            *(_faster(times, share) for share in shares),
+        ]
         for batch, times in cells.get("times", {}).get("milliseconds", {}).items()
     ]
 
