@@ -101,6 +101,9 @@ def test_rows_can_be_run(row: PaperRow) -> None:
         ("permuted-mnist-lrd-gru-128-24", 20_618 + 3 * 128, 3 * (2 * 128 * 24 + 128)),
         ("permuted-mnist-lrd-gru-256-24", 41_226 + 3 * 256, 3 * (2 * 256 * 24 + 256)),
         ("ptb-kru", 103_034, 72),
+        ("ptb-rnn", 91_442, 256**2),
+        ("ptb-lstm", 98_098, 4 * 128**2),
+        ("ptb-furnn", 58_546, 2 * 128**2),
         # the dense nets have equal recurrent parameters, the KRU a 910th: the paper's three orders of magnitude
         ("timit-rnn", 88_125, 256**2),
         ("timit-lstm", 87_229, 4 * 128**2),
