@@ -44,7 +44,7 @@ def _kronecker_paper(length: int, rivals: int) -> list[PaperRow]:
     ]
     claim, bound = f"stays at the memoryless {memoryless:.4f}", 0.95 * memoryless
     for net, model in _MEMORYLESS_NETS.items():
-        settings = replace(config, model=model, updates=rivals, checkpoint_every=500)
+        settings = replace(config, model=model, updates=rivals)
         row = PaperRow(f"copy-{length}-{net}", source, claim, settings, bound=bound, direction="at least")
         rows.append(replace(row, note=_COUNTS.get(net, "")))
     return rows

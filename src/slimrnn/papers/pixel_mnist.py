@@ -111,7 +111,7 @@ def _blocks(gru: PaperRow) -> PaperRow:
 def _with_quick(row: PaperRow) -> list[PaperRow]:
     """The row, and a recipe of ours that needs fewer updates; the better of the two decides."""
     net = row.name.partition("-mnist-")[2]
-    if net in ("uernn", "furnn"):  # a day each
+    if net in ("uernn", "furnn"):  # hours to a day each
         return [row]
     kru_optim = row.config.optim if net == "kru" else FAST
     ours = quick(row, kru_optim)

@@ -14,8 +14,8 @@ _PRIVATE = "the paper's data is private, so only the order of the nets can be co
 _OURS = "sizes, learning rate, batches of 64 users, clipping and length of training are ours"
 _LEAVE_ONE_OUT = f"{_PRIVATE} MovieLens 1M, each user's last event; 20,000 negatives are all 3,416 items here; {_OURS}"
 _TEMPORAL = (
-    f"{_PRIVATE} MovieLens latest-small, its last tenth of events by time, as MovieLens 1M has no times in the form in"
-    " which recommenders are compared; the time since the event before is an input; 1,000 negatives of 9,724 items are"
+    f"{_PRIVATE} MovieLens latest-small, its last tenth of events by time, as the sequences of MovieLens 1M have no"
+    " times; the time since the event before is an input; 1,000 negatives of 9,724 items are"
     f" drawn for every update; {_OURS}"
 )
 _PARAMETERS = {"gru": 523_096, "factorized": 519_512, "context-switching": 528_988}
