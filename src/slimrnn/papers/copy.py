@@ -134,7 +134,13 @@ def _other_nets(variant: str, plain: PaperRow) -> list[PaperRow]:
         case "500":
             thin = replace(config, model=replace(config.model, structure="low-rank"))
             return [
-                replace(gru, paper=_LOW_RANK, claim="solves the task, with more parameters", bound=1e-3),
+                replace(
+                    gru,
+                    paper=_LOW_RANK,
+                    claim="solves the task, with more parameters",
+                    bound=1e-3,
+                    note="the paper gives no number: bound and updates are those of the low-rank plus diagonal net",
+                ),
                 PaperRow(
                     "copy-500-lr-gru",
                     _LOW_RANK,
