@@ -39,7 +39,7 @@ def _kronecker_paper(length: int, rivals: int) -> list[PaperRow]:
             compared_with=f"copy-{length}-kru",
             race="second",
             note="the unitary matrix moves at 1e-6, a thousandth of the rate of the other weights; with a hundredth it"
-            f" was, in a trial at T = 1000, at the line of nets without memory after 700 updates; {_COUNTS['furnn']}",
+            f" was, in a trial at T = 1000, at the memoryless baseline after 700 updates; {_COUNTS['furnn']}",
         ),
     ]
     claim, bound = f"stays at the memoryless {memoryless:.4f}", 0.95 * memoryless
