@@ -9,9 +9,9 @@ from pathlib import Path
 
 import paper_results
 import pytest
-from publish import PROJECT, RESULTS, cells, keep_runs, page, seeds_of, tables_elsewhere, with_table
+from publish import PROJECT, RESULTS, cells, counts, keep_runs, page, seeds_of, tables_elsewhere, with_table
 
-from slimrnn.papers import find_row, paper_rows, run_directory
+from slimrnn.papers import PaperRow, find_row, paper_rows, run_directory
 from slimrnn.tasks import config_from_dict
 from slimrnn.training.record import Run, fingerprint
 
@@ -68,11 +68,10 @@ def test_a_row_that_was_not_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not any(map(seeds_of, paper_rows().values()))
 
 
-def test_seeds_are_summed_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
-    row = find_row("copy-1000-kru")
-    for seed, loss in enumerate((1e-4, 3e-4, 1e-2)):
-        directory = run_directory(tmp_path / "runs", row, seed)
+def write_runs(runs: Path, row: PaperRow, *losses: float) -> None:
+    """A finished run for each loss, with seeds 0, 1, ..."""
+    for seed, loss in enumerate(losses):
+        directory = run_directory(runs, row, seed)
         directory.mkdir(parents=True)
         scores = {split: {"loss": loss, "recall_accuracy": 1.0} for split in ("valid", "test")}
         result = {"ended": "finished", "updates": 1000, "seconds": 60.0, "best_update": 1000}
@@ -81,6 +80,12 @@ def test_seeds_are_summed_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         (directory / "run.json").write_text(json.dumps(record))
         (directory / "curve.csv").write_text(f"update,seconds,test/loss\n0,0.0,2.3\n900,5.0,{loss}\n")
         (directory / "best.safetensors").write_text("weights")
+
+
+def test_seeds_are_summed_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    row = find_row("copy-1000-kru")
+    write_runs(tmp_path / "runs", row, 1e-4, 3e-4, 1e-2)
     keep_runs(tmp_path / "runs")
     assert not (run_directory(tmp_path, row, 0) / "best.safetensors").exists()
     _, ours, _, verdict, updates, time, parameters = cells(row)
@@ -94,3 +99,20 @@ def test_a_text_without_marks_is_refused() -> None:
         with_table("nothing here", "results", "| a |")
     marked = "<!-- results -->\nold\n<!-- end of results -->"
     assert with_table(marked, "results", "| a |") == "<!-- results -->\n| a |\n<!-- end of results -->"
+
+
+@pytest.mark.parametrize(
+    ("losses", "verdict", "count"),
+    [
+        ((1e-4, 3e-4, 1e-2), "**passed** 2 of 3 at 900", "| 1 | 0 |"),
+        ((1e-4, 1e-2), "not met: passed with 1 of 2 seeds", "| 0 | 1 |"),
+    ],
+)
+def test_a_claim_agrees_if_most_seeds_pass(
+    losses: tuple[float, ...], verdict: str, count: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    row = find_row("copy-1000-kru")
+    write_runs(tmp_path, row, *losses)
+    assert cells(row)[3] == verdict
+    assert f"| **all** {count}" in counts("\n## Copy\n<!-- rows: copy-1000-kru -->\n")
