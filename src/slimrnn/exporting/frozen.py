@@ -16,17 +16,17 @@ from torch import Tensor, nn
 from slimrnn._fields import pairs_flat, real_view
 from slimrnn.cells.base import State
 from slimrnn.errors import ExportError
+from slimrnn.exporting.constant_layer import ConstantLayer
 from slimrnn.exporting.int8.layer import Int8Layer
 from slimrnn.layers.drawn import NOTHING, Drawn
 from slimrnn.layers.input_product import input_matrix, look_up
-from slimrnn.layers.native_scan import of_first_phase
+from slimrnn.layers.native_scan import of_last_phase
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.stack import RecurrentStack
 from slimrnn.layers.traced import found_steps, usable
 from slimrnn.ops import native, reference
-from slimrnn.ops.calls import Inputs
 from slimrnn.ops.onnx_exports import check_exporter
-from slimrnn.ops.terms import Plan, Term, program
+from slimrnn.ops.terms import Term, program
 from slimrnn.structures.base import StructuredMap
 from slimrnn.structures.circulant import CirculantMap
 from slimrnn.tracing.native_cells import LEAK, Traced
@@ -59,45 +59,39 @@ def freeze(model: nn.Module, merge: bool | None = None, step: bool = False) -> n
     return found
 
 
-class FrozenLayer(RecurrentLayer):
+class FrozenLayer(ConstantLayer):
     """A RecurrentLayer that was frozen. Every tensor is real: a complex number is a pair, (..., 2) in states, side by
     side elsewhere."""
 
-    plan: Plan
-    frozen_u: Tensor | None
-    frozen_own: Tensor | None
-    frozen_start: Tensor | None
+    start: Tensor | None  #: of a complex state, (S, H, 2)
 
     def initial_state(self, batch: int) -> State:
         if not self.cell.complex:
             return super().initial_state(batch)
-        assert self.frozen_start is not None
-        return tuple(pairs.expand(batch, -1, 2) for pairs in self.frozen_start)
+        assert self.start is not None
+        return tuple(pairs.expand(batch, -1, 2) for pairs in self.start)
 
     def shown(self, state: State) -> Tensor:
         return torch.cat(state[0].unbind(-1), -1) if self.cell.complex else super().shown(state)
 
-    def renew_cells(self) -> None:
-        """Nothing changes any more."""
-
     def token_table(self, vectors_VI: Tensor | None) -> Tensor:
         if vectors_VI is not None:
             return self.input_product(vectors_VI)
-        if self.frozen_u is None:
+        if self.u is None:
             return super().token_table(None)
-        table = self.frozen_u.permute(2, 0, 1)
-        bias = self._bias(0)
+        table = self.u.permute(2, 0, 1)
+        bias = self.bias_of(0)
         return table if bias is None else table + bias
 
     def input_product(self, x: Tensor, table_VGH: Tensor | None = None) -> Tensor:
         """(..., G, W)"""
         if table_VGH is not None:
             return look_up(table_VGH, x.squeeze(-1))
-        if self.frozen_u is None:
+        if self.u is None:
             return super().input_product(x)
-        gates, width, _ = self.frozen_u.shape
-        wx: Tensor = (x @ self.frozen_u.flatten(0, 1).mT).unflatten(-1, (gates, width))
-        bias = self._bias(0)
+        gates, width, _ = self.u.shape
+        wx: Tensor = (x @ self.u.flatten(0, 1).mT).unflatten(-1, (gates, width))
+        bias = self.bias_of(0)
         return wx if bias is None else wx + bias
 
     def advance(self, drawn: Drawn = NOTHING, steps: Iterable[int] = (0,), reverse: bool = False) -> reference.Step:
@@ -117,58 +111,12 @@ class FrozenLayer(RecurrentLayer):
         check_exporter()
         inputs = self.operands(x_TBI, wx_TBGH, state, drawn.table, lengths_B, reverse, resets)
         output, last = native.run(inputs)
-        phases = self.plan.phases
-        if phases > 1:
-            output = output[0::phases] if reverse else output[phases - 1 :: phases]
+        output = of_last_phase(output, self.plan.phases, reverse)
         return output, (last.unflatten(-1, (-1, 2)) if self.cell.complex else last).unbind(0)
 
-    def operands(
-        self,
-        x_TBI: Tensor | None,
-        wx_TBGH: Tensor | None,
-        state: State,
-        table_VGW: Tensor | None = None,
-        lengths_B: Tensor | None = None,
-        reverse: bool = False,
-        resets: reference.Resets | None = None,
-    ) -> Inputs:
-        """Of the operator."""
-        phases, u, bias, tokens = self.plan.phases, None, None, None
-        if x_TBI is not None and table_VGW is not None and phases == 1:
-            given, tokens = table_VGW, x_TBI.squeeze(-1)
-        elif x_TBI is not None and self.frozen_u is not None and table_VGW is None and phases == 1:
-            given, u, bias = x_TBI, self.frozen_u, self._bias(0)
-        else:
-            first = self.input_product(x_TBI, table_VGW) if x_TBI is not None else wx_TBGH
-            assert first is not None
-            given = self._in_turns(first, reverse)
-        if resets is not None and phases > 1:
-            resets = of_first_phase(resets, phases, reverse)
-        at, anew = (None, None) if resets is None else (resets.at_TB, self._flat(resets.state))
-        start = self._flat(state)
-        lengths_B = None if lengths_B is None else lengths_B * phases
-        weights, own = self._weights(), self.frozen_own
-        return Inputs(given, u, bias, start, own, None, lengths_B, None, tokens, at, anew, weights, self.plan, reverse)
-
-    def _flat(self, state: State) -> Tensor:
+    def flat(self, state: State) -> Tensor:
         """(S, B, W)"""
         return torch.stack([part.flatten(-2) if self.cell.complex else part for part in state])
-
-    def _in_turns(self, first: Tensor, reverse: bool) -> Tensor:
-        """The input products, and in the other phases the biases."""
-        if self.plan.phases == 1:
-            return first
-        biases = [self._bias(phase) for phase in range(1, self.plan.phases)]
-        others = [torch.zeros_like(first) if bias is None else bias.expand_as(first) for bias in biases]
-        return torch.stack([first, *others][:: -1 if reverse else 1], 1).flatten(0, 1)
-
-    def _bias(self, phase: int) -> Tensor | None:
-        found: Tensor | None = getattr(self, f"frozen_bias_{phase}")
-        return found
-
-    def _weights(self) -> list[Tensor]:
-        count = sum(count for _, count in self.plan.terms)
-        return [getattr(self, f"frozen_weight_{k}") for k in range(count)]
 
 
 def _freeze(layer: RecurrentLayer, steps: Sequence[Traced], merge: bool | None, name: str) -> None:
@@ -201,7 +149,7 @@ def _freeze(layer: RecurrentLayer, steps: Sequence[Traced], merge: bool | None, 
     for key, value in constants.items():
         if value is not None and value.is_floating_point():
             value = value.to(dtype)
-        layer.register_buffer(f"frozen_{key}", None if value is None else value.detach().clone(), persistent=False)
+        layer.register_buffer(key, None if value is None else value.detach().clone(), persistent=False)
 
 
 def _input_matrix(layer: RecurrentLayer) -> Tensor | None:

@@ -85,21 +85,33 @@ def native_scan(
         again = operators.Definition(_replay(layer), products)
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
-    if resets is not None and phases > 1:
+    if resets is not None:
         resets = of_first_phase(resets, phases, reverse)
     noise = (drawn.seed, first_step * phases)
     inputs = native.as_inputs(program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, *noise, tokens, resets)
     output, last = native.scan(inputs, again)
-    if phases > 1:
-        output = output[0::phases] if reverse else output[phases - 1 :: phases]
-    return output, last
+    return of_last_phase(output, phases, reverse), last
+
+
+# --- loops in which every step has several phases -------------------------------------------------------
+
+
+def in_turns(phases: list[Tensor], reverse: bool) -> Tensor:
+    """What each phase has for every step, (T, ...) -> what the loop reads, (T * phases, ...)."""
+    return phases[0] if len(phases) == 1 else torch.stack(phases[:: -1 if reverse else 1], 1).flatten(0, 1)
 
 
 def of_first_phase(resets: reference.Resets, phases: int, reverse: bool) -> reference.Resets:
-    """Of a loop in which every step has several phases: before the first of them."""
+    """Before the first phase of a step, and no other."""
     never = torch.zeros_like(resets.at_TB)
-    at = [resets.at_TB, *[never] * (phases - 1)]
-    return resets._replace(at_TB=torch.stack(at[:: -1 if reverse else 1], 1).flatten(0, 1))
+    return resets._replace(at_TB=in_turns([resets.at_TB, *[never] * (phases - 1)], reverse))
+
+
+def of_last_phase(output: Tensor, phases: int, reverse: bool) -> Tensor:
+    """(T * phases, ...) -> (T, ...)"""
+    if phases == 1:
+        return output
+    return output[0::phases] if reverse else output[phases - 1 :: phases]
 
 
 class _Products:
@@ -125,10 +137,7 @@ class _Products:
         if self.x is not None:
             first = input_product(self.map, self.x, self.bias, self.scale, self.matrices)
         assert first is not None
-        if not self.others:
-            return first
-        phases = [first, *(constant(bias, first) for bias in self.others)]
-        return torch.stack(phases[:: -1 if self.reverse else 1], 1).flatten(0, 1)
+        return in_turns([first, *(constant(bias, first) for bias in self.others)], self.reverse)
 
 
 def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:

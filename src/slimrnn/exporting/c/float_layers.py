@@ -5,13 +5,14 @@ Shape suffixes: G gates, W numbers of a state vector, I input width, V vocabular
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import nn
 
 from slimrnn.errors import ExportError
 from slimrnn.exporting.c.given import Product, Sizes
 from slimrnn.exporting.c.layers import LayerWriter
 from slimrnn.exporting.c.source import Source
 from slimrnn.exporting.c.terms import total
+from slimrnn.exporting.constant_layer import Terms
 from slimrnn.exporting.frozen import FrozenLayer
 from slimrnn.structures.base import StructuredMap
 from slimrnn.tracing.native_cells import step_of_program
@@ -44,11 +45,11 @@ class FloatWriter(LayerWriter):
         self._input_map()(self.body, 0, self.trace.gates, "x", gates)
 
     def _input_numbers(self) -> int:
-        u = self.layer.frozen_u
+        u = self.layer.u
         return u.numel() if u is not None else sum(tensor.numel() for tensor in self.layer.input.prepare())
 
     def _input_map(self) -> Product:
-        u_GWI, own, what = self.layer.frozen_u, f"{self.own}_input", f"{self.own}: input"
+        u_GWI, own, what = self.layer.u, f"{self.own}_input", f"{self.own}: input"
         if u_GWI is None:
             return self._real_map(self.layer.input, own, what)
         return total(self.source, own, what, Sizes(self.width, u_GWI.shape[-1]), [("block_diagonal", [u_GWI])])
@@ -64,25 +65,8 @@ class FloatWriter(LayerWriter):
             product = self._real_map(self.layer.skipped, f"{self.own}_skip", f"{self.own}: skip through time")
             product(self.body, 0, self.trace.gates, oldest, gates)
 
-    def _products(self) -> list[Product]:
-        plan, layer, sizes = self.layer.plan, self.layer, Sizes(self.units, self.units, self.pairs)
-        count, number, found = len(plan.terms) // plan.phases, 0, []
-        for phase in range(plan.phases):
-            named: list[tuple[str, list[Tensor]]] = []
-            for name, tensors in plan.terms[phase * count : (phase + 1) * count]:
-                named.append((name, [getattr(layer, f"frozen_weight_{number + k}") for k in range(tensors)]))
-                number += tensors
-            own = f"{self.own}_recurrent_{phase}" if plan.phases > 1 else f"{self.own}_recurrent"
-            found.append(total(self.source, own, f"{self.own}: recurrent", sizes, named))
-        return found
-
-    def _bias(self, phase: int) -> Tensor | None:
-        found: Tensor | None = getattr(self.layer, f"frozen_bias_{phase}")
-        return found
-
-    def _own(self, phase: int) -> Tensor | None:
-        own = self.layer.frozen_own
-        return None if own is None else own[phase][:, :: self.pairs]  # of a complex cell each number stands twice
+    def _product(self, own: str, terms: Terms) -> Product:
+        return total(self.source, own, f"{self.own}: recurrent", Sizes(self.units, self.units, self.pairs), terms)
 
     def _described(self) -> str:
         return f"structure {self.layer.recurrent.spec!r}"

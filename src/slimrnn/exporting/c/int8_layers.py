@@ -10,6 +10,7 @@ from slimrnn.exporting.c.given import Given, Product, Sizes
 from slimrnn.exporting.c.layers import LayerWriter
 from slimrnn.exporting.c.source import Body, Source, at
 from slimrnn.exporting.c.terms import diagonal, permutation
+from slimrnn.exporting.constant_layer import Terms
 from slimrnn.exporting.int8.layer import Int8Layer
 
 Rounded = Callable[[Body, int, int, str, str, str, str], None]  # (body, first, last + 1, x, its int8, its scale, y)
@@ -38,20 +39,11 @@ class Int8Writer(LayerWriter):
     def _vector_of_token(self, columns: int) -> str:
         return vector_of_token(self.body, self.source, self.own, self.vectors, columns)
 
-    def _products(self) -> list[Product]:
-        phases = range(self.layer.plan.phases)
-        sizes = Sizes(self.units, self.units)
-        owns = [f"{self.own}_recurrent" if len(phases) == 1 else f"{self.own}_recurrent_{k}" for k in phases]
-        return [total(self.source, own, sizes, self.layer.terms_of(k)) for k, own in zip(phases, owns, strict=True)]
+    def _product(self, own: str, terms: Terms) -> Product:
+        return total(self.source, own, Sizes(self.units, self.units), terms)
 
     def _skip(self, oldest: str, gates: str) -> None:
         """An int8 layer has none."""
-
-    def _bias(self, phase: int) -> Tensor | None:
-        return self.layer.bias_of(phase)
-
-    def _own(self, phase: int) -> Tensor | None:
-        return None if self.layer.own is None else self.layer.own[phase]
 
     def _described(self) -> str:
         return f"int8, {' + '.join(name for name, _ in self.layer.plan.terms) or 'no matrix'}"

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from slimrnn.exporting.c.given import Product
 from slimrnn.exporting.c.source import Body, Source, at
 from slimrnn.exporting.c.step import Places, StepEmitter, literal
-from slimrnn.layers.recurrent_layer import RecurrentLayer
+from slimrnn.exporting.constant_layer import ConstantLayer, Terms
 from slimrnn.tracing.trace import Trace
 
 
@@ -32,7 +32,7 @@ class LayerWriter(ABC):
     """Writes one layer as a function. What a float layer and an int8 one differ in is left to the two below."""
 
     def __init__(
-        self, source: Source, own: str, layer: RecurrentLayer, trace: Trace, tokens: bool, vectors: nn.Module | None
+        self, source: Source, own: str, layer: ConstantLayer, trace: Trace, tokens: bool, vectors: nn.Module | None
     ) -> None:
         self.source, self.own, self.line = source, own, layer.line
         self.layer, self.trace, self.tokens, self.vectors = layer, trace, tokens, vectors
@@ -67,15 +67,8 @@ class LayerWriter(ABC):
         """U x + b into the gates; x is a vector, or `token` a number."""
 
     @abstractmethod
-    def _products(self) -> list[Product]:
-        """Of the recurrent matrices of each transition."""
-
-    @abstractmethod
-    def _bias(self, phase: int) -> Tensor | None: ...
-
-    @abstractmethod
-    def _own(self, phase: int) -> Tensor | None:
-        """(rows, units)"""
+    def _product(self, own: str, terms: Terms) -> Product:
+        """Of a recurrent matrix."""
 
     @abstractmethod
     def _skip(self, oldest: str, gates: str) -> None:
@@ -84,10 +77,21 @@ class LayerWriter(ABC):
     @abstractmethod
     def _described(self) -> str: ...
 
+    def _products(self) -> list[Product]:
+        """Of the recurrent matrices of each transition."""
+        phases = range(self.layer.plan.phases)
+        owns = [f"{self.own}_recurrent" if len(phases) == 1 else f"{self.own}_recurrent_{k}" for k in phases]
+        return [self._product(own, self.layer.terms_of(k)) for k, own in zip(phases, owns, strict=True)]
+
+    def _own(self, phase: int) -> Tensor | None:
+        """(rows, units)"""
+        own = self.layer.own
+        return None if own is None else own[phase][:, :: self.pairs]  # of a complex cell each number stands twice
+
     # --- state ---------------------------------------------------------------------------------------------------
 
     def _start_with_bias(self, phase: int, gates: str) -> None:
-        bias = self._bias(phase)
+        bias = self.layer.bias_of(phase)
         if bias is None:
             self.body.clear(self.count, gates)
         else:

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from slimrnn.cells.base import State
+from slimrnn.exporting.constant_layer import Terms
 from slimrnn.exporting.int8.exact import OPERATIONS, single
-from slimrnn.exporting.int8.terms import Terms, Vectors, add_products, as_vectors
+from slimrnn.exporting.int8.terms import Vectors, add_products, as_vectors
 from slimrnn.tracing.graph import Node, order
 from slimrnn.tracing.trace import Trace
 

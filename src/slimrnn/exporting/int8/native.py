@@ -28,18 +28,22 @@ def can_serve(x: Tensor) -> bool:
     return not (torch.compiler.is_compiling() or traced() or transformed())
 
 
-def run(inputs: Inputs, u_scale: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The output (T, B, H) and the last states (S, B, H)."""
+def run(inputs: Inputs, u_scale: Tensor) -> tuple[Tensor, Tensor]:
+    """The output (T, B, H) and the last states (S, B, H); the scales are those of u, if the inputs have one."""
     states, batch, width = inputs.state.shape
     out = inputs.state.new_empty(inputs.time, batch, width)
     last = inputs.state.new_empty(states, batch, width)
-    Call(inputs, inputs.time, out=out, last=last, u_scale=u_scale).run("slimrnn_forward")
+    Call(inputs, inputs.time, out=out, last=last, u_scale=_of_u(inputs, u_scale)).run("slimrnn_forward")
     return out, last
 
 
-def stepper(inputs: Inputs, u_scale: Tensor | None) -> Stepper:
+def stepper(inputs: Inputs, u_scale: Tensor) -> Stepper:
     """Steps with weights packed once."""
-    return Stepper(inputs, u_scale=u_scale)
+    return Stepper(inputs, u_scale=_of_u(inputs, u_scale))
+
+
+def _of_u(inputs: Inputs, u_scale: Tensor) -> Tensor | None:
+    return None if inputs.u is None else u_scale
 
 
 FEW = 64  # rows: for more, packing the weights anew is no cost, and threads share the rows

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from slimrnn.exporting.constant_layer import Terms
 from slimrnn.exporting.int8.rows import product, rounded_rows, rounded_vectors
 from slimrnn.ops.terms import Term, kind_of
 
@@ -86,9 +87,6 @@ def rounded(term: Term) -> Term:
     """With its weights in int8; KeyError for a structure that has no such form."""
     kind = kind_of(term.structure)
     return Term(kind, tuple(TERMS[kind].rounded(term.tensors)))
-
-
-Terms = Sequence[tuple[str, Sequence[Tensor]]]  # of one phase: kind and tensors
 
 
 def add_products(start: Tensor, x: Vectors, gate: int, terms: Terms) -> Tensor:
