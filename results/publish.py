@@ -41,7 +41,6 @@ WHY = {  # rows that were not run, and the reason; the first that fits
     r"youtube-8m-": "needs terabytes of features",
     r"ptb-.*-(3298|5459|4480|6985|1740)": "days on one core",
     r"ptb-": "hours on one core",
-    r"copy-2000-uernn": "half an hour",
     r"copy-500-uernn": "four hours",
     r"copy-(danihelka|henaff)-uernn": "an hour",
     r".*-mnist-furnn$": "a day",

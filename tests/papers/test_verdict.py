@@ -74,6 +74,15 @@ def test_a_run_is_held_against_its_bound(
     assert str(judge(tmp_path, find_row(row), 0)) == verdict
 
 
+def test_a_bound_met_only_by_the_best_net(tmp_path: Path) -> None:
+    """Scores on the way are on a part of the test set."""
+    write_run(tmp_path / "bound", [2, 2, 2])
+    record = json.loads((tmp_path / "bound" / "run.json").read_text())
+    record["result"] |= {"best_update": 3, "best": {split: {"loss": 0.9} for split in ("valid", "test")}}
+    (tmp_path / "bound" / "run.json").write_text(json.dumps(record))
+    assert str(judge(tmp_path, find_row("bound"), 0)) == "passed at update 3: 0.9"
+
+
 @pytest.mark.parametrize(("loss", "verdict"), [(0.4, "passed at update 2: 0.4"), (0.6, "failed at update 4: 0.6")])
 def test_a_run_is_held_against_the_row_it_is_compared_with(tmp_path: Path, loss: float, verdict: str) -> None:
     write_run(tmp_path / "open", [2, 1, 0.5])

@@ -66,7 +66,8 @@ def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
     value = run.result.score(row.split, row.score)
     passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best[row.split])
     if passes and row.direction == "at most":  # the score only has to get there once: no need to finish
-        update = progress.last_update if progress.reached is None else progress.reached
+        best = run.result.best_update or progress.last_update  # on the whole test set, which the curve has not seen
+        update = best if progress.reached is None else progress.reached
         return Verdict("passed" if row.by is None or update <= row.by else "failed", update, value)
     if not progress.is_complete:
         return Verdict("unfinished", run.result.updates, value)
