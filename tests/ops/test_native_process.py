@@ -128,7 +128,7 @@ def test_nothing_leaks() -> None:
     gc.freeze()  # what other tests left behind need not be looked through again and again
     for count, share in ((1, 1.0), (2, 0.1)):
         with threads(count):
-            for run, repeats in ((forward, int(800 * share)), (both_ways, int(150 * share))):
+            for run, repeats in ((forward, int(1500 * share)), (both_ways, int(300 * share))):
                 # two calls each; a packed matrix is more than 64 bytes, a page is the least that shows
                 assert least_growth(run, repeats) < 2 * repeats * 64 + 4096
 
