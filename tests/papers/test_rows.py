@@ -54,8 +54,7 @@ def test_rows_can_be_judged(row: PaperRow) -> None:
     assert all(update % config.eval_every == 0 for update, _ in row.curve)
     if row.compared_with is not None:
         other = ROWS[row.compared_with]
-        comes_later = row.race in ("behind", "second")  # and may have more updates
-        assert other.within == row.within or (comes_later and other.within < row.within)
+        assert other.within == row.within
         assert (other.score, other.split, other.direction) == (row.score, row.split, row.direction)
 
 
