@@ -196,7 +196,7 @@ def cells(row: PaperRow) -> list[str]:
     updates, seconds = zip(*(Contestant(row.name, run).progress for run in runs), strict=True)
     return [
         command,
-        _spread(row, [verdict.value for verdict in alone if verdict.value is not None]),
+        _spread(row, [verdict.value for verdict in alone if verdict.value is not None], len(set(updates)) == 1),
         row.claim,
         _verdict(row, [judge(RESULTS, row, seed) for seed in seeds]),
         "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])) + _halved(runs),
@@ -238,12 +238,14 @@ def _most_passed(states: Sequence[str]) -> bool:
     return 2 * states.count("passed") > len(states)
 
 
-def _spread(row: PaperRow, values: Sequence[float]) -> str:
+def _spread(row: PaperRow, values: Sequence[float], are_complete: bool) -> str:
+    """The score; of several seeds the mean and the range, or the range alone if they were trained for longer or shorter."""
     where = f"{row.score.replace('_', ' ')}{'' if row.split == 'test' else f' ({row.split})'}"
     if len(values) == 1:
         return f"{where} {score_text(row, values[0])}"
     low, high = (score_text(row, value) for value in (min(values), max(values)))
-    return f"{where} {score_text(row, mean(values))} ({low} to {high}, {len(values)} seeds)"
+    average = f"{score_text(row, mean(values))} ({low} to {high}, {len(values)} seeds)"
+    return f"{where} {average if are_complete else f'{low} to {high} ({len(values)} seeds)'}"
 
 
 def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:

@@ -83,7 +83,7 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
         row = PaperRow(
             f"adding-{length}-{net}",
             "KRU §4.2",
-            "converges" if net == "kru" else "converges later than a KRU, or not at all",
+            "converges" if net == "kru" else "does not converge before a KRU",
             _with_net(paper, model, UNITARY_RATE if net == "furnn" else 1.0),
             split="half",
             bound=0.005,

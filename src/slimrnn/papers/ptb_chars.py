@@ -100,7 +100,7 @@ def _note(net: _Net) -> str:
 
 
 _KRU_NETS = {  # net, and what the paper says of it
-    "kru": (kru(9), "bits per character very close to those of RNN and LSTM, below those of a fuRNN"),
+    "kru": (kru(9), "fewer bits per character than a fuRNN"),
     "rnn": (ModelConfig("rnn", 256), "bits per character very close to those of a KRU"),
     "lstm": (ModelConfig("lstm", 128), "bits per character very close to those of a KRU"),
     "furnn": (full_unitary(128), "more bits per character than a KRU"),

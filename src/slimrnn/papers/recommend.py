@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from slimrnn.papers.row import PaperRow
+from slimrnn.papers.row import PaperRow, by_our_recipe
 from slimrnn.tasks.recommend import RecommendTask
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
@@ -79,8 +79,7 @@ def _temporal() -> list[PaperRow]:
     places: dict[Literal["inputs", "both"], str] = {"inputs": "the inputs", "both": "inputs and outputs"}
     for on, words in places.items():
         masked = replace(switching.config, model=replace(switching.config.model, context_switching=on))
-        claim = f"masks on {words} of the blocks, beside those on the outputs only"
-        rows.append(replace(switching, name=f"{switching.name}-{on}", paper="ours", claim=claim, config=masked))
+        rows.append(replace(by_our_recipe(switching, masked, switching.note, on), claim=f"masks on {words} of the blocks"))
     return rows
 
 
