@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from torch import nn
 import slimrnn
 from slimrnn import GRU, LSTM, Dense, LowRank, compress
 from slimrnn.compression.budget import Budget, read_budget
+from slimrnn.compression.choosing import choose_by_score
+from slimrnn.compression.fine_tuning import fine_tune_
 from slimrnn.compression.losses import probe
 from slimrnn.compression.plan import Plan, cost_of
 from slimrnn.layers import RecurrentStack
@@ -180,9 +183,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"budget": "a lot"}, "as budget, got 'a lot'"),
     ({"budget": -1}, "expected a positive budget, got -1"),
     ({"budget": "300%"}, "expected a share of at most 100%"),
+    ({"budget": "22,5 KB"}, "as budget, got '22,5 KB'"),
     ({}, "expected a budget or a target, got neither"),
     ({"budget": 0.5, "target": 0.1}, "expected a budget or a target, got both"),
     ({"budget": 0.5, "fine_tune": 3}, "expected data with fine_tune, got none"),
+    ({"target": 0.0}, "expected data with target, got none"),
     ({"budget": 0.5, "loss": "logits"}, "expected data with loss, got none"),
     ({"budget": 0.5, "data": []}, "expected at least one batch of data, got none"),
     ({"budget": 0.5, "data": [torch.zeros(3, 2, 5)]}, "expected data that the model takes"),
@@ -205,3 +210,34 @@ def test_wrong_input_is_refused(options: dict[str, Any], said: str, monkeypatch:
 def test_a_model_without_recurrent_layers_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a model with recurrent matrices to compress, got one without"):
         compress(nn.Linear(3, 3), 0.5)
+
+
+def test_a_net_whose_score_is_no_number_is_not_chosen() -> None:
+    scores = iter([math.nan, 0.5, math.nan, 0.3, *[math.nan] * 9])
+    given: list[nn.Module] = []
+
+    def score(model: nn.Module) -> float:
+        given.append(model)
+        return next(scores)
+
+    assert choose_by_score(PLAN, Budget(0.4, is_share=True), score).model is given[3]
+
+
+def test_fine_tuning_leaves_a_net_whose_score_is_no_number() -> None:
+    scores, model = iter([math.nan, 2.0, 1.0]), tagger()
+    tuned = fine_tune_(model, tagger(), batches(), None, 2, lambda _: next(scores), 1e-3, quiet=True)
+    assert (tuned.best_update, tuned.score) == (2, 1.0)
+    with pytest.raises(ValueError, match="expected parameters to fine-tune, got none with requires_grad"):
+        fine_tune_(model.requires_grad_(False), tagger(), batches(), None, 2, lambda _: 1.0, 1e-3)
+
+
+def test_a_matrix_of_zeros_is_approximated_without_error() -> None:
+    model = nn.LSTM(3, 16)
+    model.get_parameter("weight_hh_l0").data.zero_()
+    (of_inputs, recurrent) = compress(model, 0.3).report.matrices
+    assert (recurrent.weighted_error, recurrent.plain_error, of_inputs.weighted_error) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("text", "amount"), [("1,234 params", 1234), ("1,234,567", 1234567), ("50_000", 50000)])
+def test_commas_divide_thousands(text: str, amount: int) -> None:
+    assert read_budget(text) == Budget(amount)

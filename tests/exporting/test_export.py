@@ -274,3 +274,16 @@ def test_cells_that_cannot_be_traced_are_frozen_for_steps_only() -> None:
 def test_complex_states_with_delays_are_refused() -> None:
     with pytest.raises(ExportError, match="a complex state without delays and skip"):
         freeze(RNN(5, 8, nonlinearity="modrelu", delays=(2,)))
+
+
+def test_masks_of_other_sizes_keep_their_form(tmp_path: Path) -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = GRU(5, 8)
+
+        def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+            return self.rnn(x, lengths=mask.sum(0))[0]  # type: ignore[no-any-return]
+
+    mask = torch.arange(7)[:, None] < torch.tensor([7, 3, 1])
+    assert len(exported(tmp_path, Masked(), (X, mask)).cases) == 5

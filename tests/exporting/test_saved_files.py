@@ -237,3 +237,10 @@ def test_a_missing_safetensors_is_told(saved: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "safetensors.torch", None)
     with pytest.raises(ImportError, match="pip install safetensors"):
         slimrnn.save(GRU(2, 3), saved)
+
+
+def test_a_module_without_a_dtype_takes_no_memory_before_its_size_is_checked(tmp_path: Path) -> None:
+    slimrnn.save(nn.Sequential(nn.Linear(2, 3)), tmp_path)
+    large = {"type": "torch.nn.Linear", "in_features": 2**40, "out_features": 2**20}  # more than any machine has
+    edit(tmp_path, lambda config: config["model"]["modules"].update({"0": large}))
+    assert "has the weights of another model" in refusal(tmp_path)

@@ -299,3 +299,8 @@ def test_config_is_small_and_readable(tmp_path: Path) -> None:
     assert '"structure": {"type": "Sum", "parts": [{"type": "LowRank", "rank": 24}, {"type": "Diagonal"}]}' in text
     assert len(text) < 700
     assert json.loads(text)["model"]["hidden_size"] == 128
+
+
+def test_an_empty_container_is_kept(tmp_path: Path) -> None:
+    slimrnn.save(nn.Sequential(GRU(2, 3), nn.Sequential()), tmp_path)
+    assert [type(part) for part in slimrnn.load(tmp_path).children()] == [GRU, nn.Sequential]

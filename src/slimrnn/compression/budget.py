@@ -21,7 +21,8 @@ UNITS: dict[str, Unit] = {
 }
 PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 WANTED = 'a share such as 0.2 or "20%", a number of parameters such as 50_000, "200 KB" or "1.2M macs"'
-NUMBER, NAMES = r"(\d[\d_,]*(?:\.\d+)?(?:e\d+)?)", r"(b|bytes|macs|multiply-adds|parameters|params)"
+WHOLE = r"\d{1,3}(?:,\d{3})+|\d[\d_]*"  # a comma only between thousands
+NUMBER, NAMES = rf"((?:{WHOLE})(?:\.\d+)?(?:e\d+)?)", r"(b|bytes|macs|multiply-adds|parameters|params)"
 TEXT = re.compile(rf"\s*{NUMBER}\s*(%|[kmg]i?)?\s*{NAMES}?\s*")
 
 

@@ -6,6 +6,7 @@ let a cell state grow without bound on some sequences, at a tenth of the paramet
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,7 +35,12 @@ def choose_by_score(plan: Plan, budget: Budget, score: Callable[[nn.Module], flo
     first = next(tried)
     if score is None or plan.moments is None or all(candidate.as_it_is for candidate in first.candidates):
         return first
-    return min([first, *tried], key=lambda chosen: score(chosen.model))
+    return min([first, *tried], key=lambda chosen: finite(score(chosen.model)))
+
+
+def finite(score: float) -> float:
+    """A net that ran away, whose score is no number, is worse than all others."""
+    return score if math.isfinite(score) else math.inf
 
 
 def _choices(plan: Plan, budget: Budget) -> Iterator[Chosen]:

@@ -115,8 +115,8 @@ def _check(
         check_number("target", target)
         if target < 0:
             raise ValueError(f"expected target to be at least 0, got {target}")
-    for name, value in (("fine_tune", fine_tune), ("target", target), ("loss", loss)):
-        if value and data is None:
+    for name, value in (("fine_tune", fine_tune or None), ("target", target), ("loss", loss)):
+        if value is not None and data is None:
             raise ValueError(f"expected data with {name}, got none")
     return None if budget is None else read_budget(budget)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from slimrnn.compression.choosing import finite
 from slimrnn.compression.losses import Loss, distance, output_of
 
 CLIP = 1.0
@@ -40,6 +41,8 @@ def fine_tune_(
     """Follow the loss, or without one the outputs of the teacher. The net with the best score stays, be it the first;
     Ctrl-C ends it early."""
     parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:
+        raise ValueError("expected parameters to fine-tune, got none with requires_grad: model.requires_grad_(True)")
     optimizer = torch.optim.Adam(parameters, lr=rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates)
     objective = loss if callable(loss) else _distillation(teacher, loss)
@@ -58,7 +61,7 @@ def fine_tune_(
             if done % max(1, updates // TIMES) and done != updates:
                 continue
             now = score(model)
-            if now < best:
+            if finite(now) < finite(best):
                 best, weights, best_update = now, copy.deepcopy(model.state_dict()), done
             if not quiet:
                 print(f"  update {done:,} of {updates:,}: {now:.4g}, best {best:.4g}", file=sys.stderr, flush=True)

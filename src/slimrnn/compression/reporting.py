@@ -60,8 +60,8 @@ def _of_matrix(matrix: Matrix, chosen: Candidate) -> MatrixReport:
     lost, plain = 0.0, 0.0
     if not chosen.as_it_is:
         found = matrix.approximated.fitted(chosen.spec).dense().detach().flatten(0, 1)
-        lost = chosen.error / matrix.whole
-        plain = float((target - found).norm() / target.norm())
+        lost = chosen.error / matrix.whole if matrix.whole else 0.0
+        plain = float((target - found).norm() / target.norm().clamp_min(1e-30))
     return MatrixReport(
         name=matrix.site.name,
         before=repr(present.spec),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from typing import Any
@@ -86,7 +87,8 @@ class Builder:
         embedding, in_int8 = arguments.pop("embedding", None), arguments.pop("int8", ())
         if arguments.get("backend") == "native" and native_library() is None:
             arguments["backend"] = "auto"  # saved where there was one
-        found = made(**arguments, **place)
+        with torch.device(self.device) if not place else contextlib.nullcontext():  # no memory before sizes are known
+            found = made(**arguments, **place)
         if embedding is not None and isinstance(found, RecurrentStack):
             found.embedding = embedding
         if in_int8:

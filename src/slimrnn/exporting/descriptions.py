@@ -48,7 +48,8 @@ class Describer:
             wanted = "layers of slimrnn, or made by layer_of, and common modules of torch.nn"
             raise TypeError(f"expected {wanted}, got {kind.__name__}{f' at {at}' if at else ''}")
         if isinstance(module, CONTAINERS):
-            inside = {name: self.describe(child, within(at, name)) for name, child in module._modules.items() if child}
+            children = {name: child for name, child in module._modules.items() if child is not None}
+            inside = {name: self.describe(child, within(at, name)) for name, child in children.items()}
             return {"type": name_of(kind), "modules": inside}
         encoded = {name: self._encoded(value, name, at) for name, value in self._arguments(module).items()}
         return {"type": self._name(kind), **encoded}

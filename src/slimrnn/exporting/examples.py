@@ -80,7 +80,7 @@ class Example:
             shape = [getattr(sizes, free[k]) if k in free else size for k, size in enumerate(leaf.shape)]
             if "length" in name and sizes.length is not None and not leaf.is_floating_point():
                 return torch.randint(1, sizes.length + 1, shape, generator=generator).to(leaf.dtype)
-            found = _like(leaf, shape, generator)
+            found = _masks(leaf, free, shape, generator) if leaf.dtype == torch.bool else _like(leaf, shape, generator)
             if sizes.length is not None and self._may_be_lengths(leaf):
                 found = found.clamp_max(sizes.length)
             return found
@@ -105,6 +105,18 @@ class SequenceExample(Example):
 
     def axes(self, tensor: Tensor) -> dict[int, str]:
         return dict(enumerate(FREE))
+
+
+def _masks(leaf: Tensor, free: Mapping[int, str], shape: list[int], generator: torch.Generator) -> Tensor:
+    """Masks of sequences have a form, which random ones would not: those of the example, cut or with their last step
+    again and again."""
+    for axis, name in free.items():
+        own, size = leaf.shape[axis], shape[axis]
+        chosen = torch.arange(size).clamp_max(own - 1)
+        if name == "batch":
+            chosen = torch.randint(own, (size,), generator=generator)
+        leaf = leaf.index_select(axis, chosen)
+    return leaf
 
 
 def _like(leaf: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from slimrnn._disk import disk_errors
 from slimrnn._texts import shown
 from slimrnn.errors import ExportError
+from slimrnn.exporting import model_files
 from slimrnn.exporting.examples import Example, as_example
 from slimrnn.exporting.exporter import Exporter, Request
 from slimrnn.exporting.int8.layer import Int8Layer
@@ -67,6 +68,8 @@ def export(
     elif step:
         ours = Stepping(ours)
     first = as_example(ours, example, fixed)
+    if isinstance(ours, Unrolled):
+        ours.check(first.values["x"])
     others = [as_example(ours, one, fixed, like=first) for one in given]
     chosen, measured = _options(exporter, options), dict[str, float]()
     if exporter.prepare is not None:
@@ -110,11 +113,17 @@ def _written(
 
 def _put(draft: Path, path: Path, room: Path) -> None:
     """In place of what was there; of directories, only a saved model is replaced."""
-    if draft.is_dir() and path.exists():
-        if not (path / "config.json").is_file():
-            raise ExportError(f"expected a path where nothing is yet, or a saved model, got {path}")
-        path.replace(room / "before")
-    draft.replace(path)
+    if not draft.is_dir() or not path.exists():
+        draft.replace(path)
+        return
+    if not model_files.is_all_of(path, beside=[made.name for made in draft.iterdir()]):
+        raise ExportError(f"expected a path where nothing is yet, or a saved model and nothing else, got {path}")
+    before = path.replace(room / "before")
+    try:
+        draft.replace(path)
+    except OSError:
+        before.replace(path)
+        raise
 
 
 def _chosen(to: str | None, path: Path) -> tuple[Exporter, str]:

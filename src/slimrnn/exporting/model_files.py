@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,15 @@ def read_config(directory: Path) -> dict[str, Any]:
     if version != VERSION or config.pop("checksum", None) != checksum(config):
         raise SavedModelError(f"{path} is damaged or was edited: its checksum does not fit. Change the model in Python")
     return config
+
+
+def is_all_of(directory: Path, beside: Collection[str] = ()) -> bool:
+    """Whether a saved model is there, and nothing else, except for files of these names."""
+    try:
+        read_config(directory)
+    except SavedModelError:
+        return False
+    return all(file.name in (CONFIG, *beside) or _NAME.fullmatch(file.name) for file in directory.iterdir())
 
 
 def read_weights(directory: Path, config: Mapping[str, Any], check: Callable[[Sizes], None]) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ LINEAR = (nn.Linear, Affine, ReadOut, Int8Linear, Int8ReadOut)
 EMBEDDINGS = (nn.Embedding, Int8Embedding)
 ACTIVATIONS = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.Softmax, nn.LogSoftmax)
 NOTHING = (nn.Identity, nn.Dropout)  # in eval()
+MOST_APART = 1e-2  # rounding, of int8 as well
 KNOWN = "recurrent layers of slimrnn, ReadOut, nn.Linear, nn.Embedding, ReLU, Tanh, Sigmoid, Softmax and LogSoftmax"
 
 
@@ -33,6 +34,8 @@ def stages_of(model: nn.Module) -> list[nn.Module]:
 
 def _stages(module: nn.Module, at: str) -> Iterator[nn.Module]:
     kind = type(module)
+    if any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
+        raise ExportError(f"expected modules without hooks, got some in {at}: remove them, or make them modules")
     if isinstance(module, RecurrentStack):
         if module.bidirectional:
             raise ExportError(f"expected one direction, got {at} with two: a step sees only the past")
@@ -78,6 +81,28 @@ class Unrolled(nn.Module):
             or (isinstance(stage, RecurrentStack) and all(isinstance(core, Int8Layer) for core in stage.cores))
             for stage in self.parts
         )
+
+    @torch.no_grad()
+    def check(self, x_TBI: Tensor) -> None:
+        """ExportError where the model's own forward gives something else than its stages do, one after the other. One
+        that takes other arguments, or gives neither all steps nor the last one, cannot be compared."""
+        if type(self.model) is nn.Sequential or isinstance(self.model, RecurrentStack):
+            return
+        batch_first = any(isinstance(part, RecurrentStack) and part.batch_first for part in self.parts)
+        try:
+            found = self.model(x_TBI.transpose(0, 1) if batch_first else x_TBI)
+        except Exception:  # anything may be wrong with these arguments
+            return
+        found = found[0] if isinstance(found, tuple) else found
+        steps = self(x_TBI)
+        for wanted in (steps.transpose(0, 1) if batch_first else steps, steps[-1]):
+            if isinstance(found, Tensor) and found.shape == wanted.shape:
+                if float((found - wanted).norm()) > MOST_APART * float(wanted.norm()):
+                    raise ExportError(
+                        f"expected {type(self.model).__name__}.forward to give what its stages give, got something "
+                        "else: put all that it computes into the modules of stages()"
+                    )
+                return
 
     def forward(self, x: Tensor) -> Tensor:
         if callable(getattr(self.model, "step", None)) and callable(getattr(self.model, "initial_state", None)):

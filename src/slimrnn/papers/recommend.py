@@ -79,7 +79,9 @@ def _temporal() -> list[PaperRow]:
     places: dict[Literal["inputs", "both"], str] = {"inputs": "the inputs", "both": "inputs and outputs"}
     for on, words in places.items():
         masked = replace(switching.config, model=replace(switching.config.model, context_switching=on))
-        rows.append(replace(by_our_recipe(switching, masked, switching.note, on), claim=f"masks on {words} of the blocks"))
+        rows.append(
+            replace(by_our_recipe(switching, masked, switching.note, on), claim=f"masks on {words} of the blocks")
+        )
     return rows
 
 

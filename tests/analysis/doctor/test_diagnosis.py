@@ -321,3 +321,11 @@ def test_bad_models_and_inputs_get_a_clear_message() -> None:
     with pytest.raises(ValueError, match=r"expected finite weights, got NaN or infinity in inner.rnn.layers.0"):
         diagnose(model, batch())
     assert slimrnn.analysis.diagnose is diagnose
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, LSTM])
+def test_no_random_numbers_are_drawn(kind: type[nn.Module]) -> None:
+    model, given = kind(2, 3), batch()
+    before = torch.get_rng_state()
+    diagnose(model, given)
+    assert torch.equal(torch.get_rng_state(), before)

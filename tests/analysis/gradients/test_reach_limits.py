@@ -127,3 +127,11 @@ def test_bad_input_has_a_message() -> None:
 
 def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     check_examples("analysis-reach.md", capsys)
+
+
+@pytest.mark.parametrize("reach", [state_reach, input_reach])
+def test_padding_beyond_the_longest_sequence_is_not_looked_at(reach: Callable[..., Reach]) -> None:
+    gru, x = GRU(INPUTS, 3, dtype=torch.float64), torch.randn(20, 2, INPUTS, dtype=torch.float64)
+    padded, cut = (reach(gru, x[:steps], lengths=[5, 8]) for steps in (20, 8))
+    assert padded.summary() == cut.summary()
+    np.testing.assert_array_equal(padded.curve(), cut.curve())

@@ -264,6 +264,10 @@ def test_numbers_of_the_wrong_kind_are_refused(changes: dict[str, Any], message:
         (RNN(2, 5, recurrent_dropout=0.5), nn.Linear(5, 4), r"expected eval\(\) with recurrent_dropout.* got training"),
         (RNN(2, 5, weight_drop=0.5), nn.Linear(5, 4), r"expected eval\(\) with weight_drop.* got training"),
         (RNN(2, 5, zoneout=0.5).eval(), nn.Linear(5, 4), "expected an RNN without zoneout.* got 0.5"),
+        (RNN(2, 5, leak=0.5), nn.Linear(5, 4), "expected an RNN without leak"),
+        (RNN(2, 5, transition_depth=2), nn.Linear(5, 4), "expected an RNN without transition_depth.* got 2"),
+        (RNN(2, 5, delays=2), nn.Linear(5, 4), "expected an RNN without delays"),
+        (RNN(2, 5, skip=2), nn.Linear(5, 4), "expected an RNN without skip.* got 2"),
         (RNN(2, 5), nn.Linear(6, 4), "expected readout.in_features=5, got 6"),
     ],
 )

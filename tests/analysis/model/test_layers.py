@@ -177,3 +177,19 @@ def test_bad_input_has_a_message() -> None:
     (fed_back,) = find_layers(OutputRecurrent(2, 3, 1))
     with pytest.raises(ValueError, match="expected a layer that x alone drives, got OutputRecurrent"):
         fed_back.states(torch.zeros(5, 2))
+
+
+def test_resets_are_refused_where_there_are_some() -> None:
+    class Episodes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = GRU(2, 3)
+
+        def forward(self, x: Tensor, resets: Tensor) -> Any:
+            return self.rnn(x, resets=resets)
+
+    resets = torch.zeros(5, 1, dtype=torch.bool)
+    assert layer_inputs(Episodes(), torch.randn(5, 1, 2), resets)["rnn"].x.shape == (5, 1, 2)
+    resets[2] = True
+    with pytest.raises(ValueError, match="expected sequences without resets, got some"):
+        layer_inputs(Episodes(), torch.randn(5, 1, 2), resets)

@@ -147,7 +147,7 @@ class Own(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.head(self.rnn(x)[0])
-        return y
+        return y * (1 if self.honest else 2)
 
     def step(self, x_t: Tensor, state: Any) -> Any:
         y, state = self.rnn.step(x_t, state)
@@ -327,3 +327,34 @@ def test_a_complex_cell_is_not_taken_for_the_real_one_with_the_same_step(tmp_pat
                 parameter.mul_(0.5)
         RNN(3, 6, nonlinearity="identity", complex=not is_complex)(torch.randn(2, 1, 3))
         assert slimrnn.export(model, torch.randn(5, 3), tmp_path / "net.c", quiet=True).relative <= 1e-5
+
+
+class Normalised(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.linear = GRU(5, 4), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(self.rnn(x)[0]).log_softmax(-1)  # type: ignore[no-any-return]
+
+    def stages(self) -> list[nn.Module]:
+        return [self.rnn, self.linear]
+
+
+def test_stages_that_are_not_what_forward_does_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"expected Normalised.forward to give what its stages give"):
+        exported(tmp_path / "net.c", Normalised(), torch.randn(9, 3, 5))
+
+
+def test_hooks_are_refused(tmp_path: Path) -> None:
+    model = nn.Sequential(GRU(5, 4), ReadOut(GRU(5, 4), 2))
+    model[1].register_forward_hook(lambda module, given, output: 100 * output)
+    with pytest.raises(ExportError, match="expected modules without hooks, got some in Sequential"):
+        exported(tmp_path / "net.c", model)
+
+
+def test_parameters_of_minus_zero(tmp_path: Path) -> None:
+    model = LSTM(5, 4, peephole=True)
+    with torch.no_grad():
+        model.layer(0).cell.get_parameter("peephole").fill_(-0.0)
+    exported(tmp_path / "net.c", model)

@@ -66,3 +66,16 @@ def test_other_ways_out_want_the_float_model(tmp_path: Path, to: str) -> None:
     with pytest.raises(ExportError, match="expected a float model"):
         slimrnn.export(slimrnn.quantize(GRU(3, 4)), torch.randn(5, 2, 3), tmp_path / "net", to=to, quiet=True)
     assert not any(tmp_path.iterdir())
+
+
+def test_only_a_saved_model_is_replaced(tmp_path: Path) -> None:
+    directory = tmp_path / "net"
+    slimrnn.export(net(), torch.randn(5, 4, 6), directory, to="int8", quiet=True)
+    for name, content in (("config.json", '{"name": "an app"}'), ("thesis.tex", "years of work")):
+        before = (directory / "config.json").read_text()
+        (directory / name).write_text(content)
+        with pytest.raises(ExportError, match="or a saved model and nothing else, got"):
+            slimrnn.export(net(), torch.randn(5, 4, 6), directory, to="int8", quiet=True)
+        assert (directory / name).read_text() == content
+        (directory / "config.json").write_text(before)
+    assert len(list(tmp_path.iterdir())) == 2  # and its proof

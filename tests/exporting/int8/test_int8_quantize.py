@@ -201,3 +201,8 @@ def test_processors_without_vnni_give_the_same_bits(tmp_path: Path) -> None:
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     output, _ = q(torch.linspace(-3, 3, 5 * 3 * 6).view(5, 3, 6))
     assert json.loads(told) == output.view(torch.int32).tolist()
+
+
+def test_a_model_that_is_one_linear_layer_is_counted_once() -> None:
+    report: Any = slimrnn.quantize(nn.Linear(4, 4)).int8_report
+    assert (report.before, report.after, report.kept) == (80, 16 + 2 * 16, ())

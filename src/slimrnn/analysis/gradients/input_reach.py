@@ -63,7 +63,7 @@ def input_reach(
     segments, which are run again one by one on the way back, so that the memory does not grow with T beyond the states
     between segments and the result."""
     name, run, x_TBI, start, ragged, dtype = _prepared(layers, x, hx, lengths)
-    longest = check_lags(lags, len(x_TBI) - 1, probes)
+    longest = check_lags(lags, (len(x_TBI) if ragged is None else int(ragged.max())) - 1, probes)
     pieces = list(_forward(run, x_TBI, start, ragged, 1 if loss is not None else probes))
     last_BO = torch.cat([piece.last_BO for piece in pieces])
     seeds_VBO = _seeds(last_BO, loss, probes, seed, dtype)

@@ -59,7 +59,7 @@ def state_reach(
     view = one_layer(layer)
     check_choice("part", part, ["state", "h", "c"] if view.kind == "lstm" else ["state", "h"])
     x_TBI, start, ragged = view.reads(x, hx, lengths)
-    longest = check_lags(lags, len(x_TBI), probes)
+    longest = check_lags(lags, len(x_TBI) if ragged is None else int(ragged.max()), probes)
     core = frozen(view.core)
     chosen = _columns(core, part, x_TBI.device)
     carried = vectors_for(chosen, probes, seed)

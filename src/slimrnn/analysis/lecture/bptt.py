@@ -234,5 +234,9 @@ def _check_layers(rnn: RNN, readout: nn.Linear) -> None:
             raise ValueError(f"expected eval() with {name}, whose mask is drawn anew each time, got training")
     if rnn.zoneout:
         raise ValueError(f"expected an RNN without zoneout, which is not in the lecture's equations, got {rnn.zoneout}")
+    further = {"leak": None, "transition_depth": 1, "delays": (1,), "skip": None}
+    for name, without in further.items():
+        if (given := getattr(rnn, name)) != without:
+            raise ValueError(f"expected an RNN without {name}, which is not in the lecture's equations, got {given}")
     if readout.in_features != rnn.hidden_size:
         raise ValueError(f"expected readout.in_features={rnn.hidden_size}, got {readout.in_features}")

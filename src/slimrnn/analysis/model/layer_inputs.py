@@ -63,7 +63,15 @@ def layer_calls(model: nn.Module, *args: Any, **kwargs: Any) -> dict[str, list[L
 def _listener(module: nn.Module, calls: list[LayerInput]) -> Callable[..., None]:
     batch_first = bool(getattr(module, "batch_first", False))
 
-    def heard(input: Tensor | PackedSequence, hx: States | None = None, lengths: Any = None) -> LayerInput:
+    def heard(
+        input: Tensor | PackedSequence,
+        hx: States | None = None,
+        lengths: Any = None,
+        resets: Tensor | None = None,
+        reset_state: States | None = None,
+    ) -> LayerInput:
+        if resets is not None and bool(resets.any()):
+            raise ValueError("expected sequences without resets, got some: give the model one episode in each sequence")
         if isinstance(input, PackedSequence):
             input, lengths = pad_packed_sequence(input, batch_first=batch_first)
         if isinstance(module, RecurrentStack):

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from slimrnn._fields import field_dtype
+from slimrnn.analysis.model.trajectory import as_stack
 from slimrnn.cells import Cell, ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.base import State
-from slimrnn.layers import GRU, LSTM, RNN, OutputRecurrent, RecurrentLayer, RecurrentStack, delays
+from slimrnn.layers import OutputRecurrent, RecurrentLayer, RecurrentStack, delays
 from slimrnn.layers.group import LayerGroup
 from slimrnn.layers.inputs import check_lengths, check_state
 from slimrnn.layers.stack import States
@@ -212,8 +213,11 @@ def _views(owner: str, module: nn.Module) -> Iterator[LayerView]:
         name = owner or type(module).__name__
         yield LayerView(name, owner, _kind(core), core, None, fed_back=isinstance(module, OutputRecurrent))
         return
-    of_torch = not isinstance(module, RecurrentStack)
-    stack = _ours(owner, module) if not isinstance(module, RecurrentStack) else module
+    assert isinstance(module, RecurrentStack | nn.RNNBase)
+    of_torch = isinstance(module, nn.RNNBase)
+    if isinstance(module, nn.LSTM) and module.proj_size:
+        raise ValueError(f"expected LSTMs without projection, got proj_size={module.proj_size} in {owner or 'it'}")
+    stack = as_stack(module)
     for index, layer in enumerate(stack.layers):
         depth, direction = divmod(index, stack.num_directions)
         name = f"{owner}.l{depth}".lstrip(".") + ("_reverse" if direction else "")
@@ -230,17 +234,6 @@ def _kind(core: RecurrentLayer) -> str:
     cell = core.cell
     known = (kind for kind, of in KNOWN.items() if isinstance(cell, of) and type(cell).step is of.step)
     return next(known, "other")
-
-
-def _ours(owner: str, module: nn.Module) -> RecurrentStack:
-    if isinstance(module, nn.LSTM):
-        if module.proj_size:
-            raise ValueError(f"expected LSTMs without projection, got proj_size={module.proj_size} in {owner or 'it'}")
-        return LSTM.from_torch(module)
-    if isinstance(module, nn.GRU):
-        return GRU.from_torch(module)
-    assert isinstance(module, nn.RNN)
-    return RNN.from_torch(module)
 
 
 def _starts(stack: RecurrentStack, batch: int, hx: States | None) -> list[State]:

@@ -148,7 +148,8 @@ def as_stack(layer: Layer) -> RecurrentStack:
         return layer
     for theirs, ours in OURS.items():
         if isinstance(layer, theirs):
-            return ours.from_torch(layer)
+            with torch.random.fork_rng():  # a layer draws its first weights
+                return ours.from_torch(layer)
     expected = "an RNN, GRU or LSTM of slimrnn or torch.nn"
     raise TypeError(f"expected {expected}, got {type(layer).__module__}.{type(layer).__qualname__}")
 

@@ -214,4 +214,4 @@ def literal(value: float) -> str:
     """The float32 number nearest to it, exactly."""
     nearest = single(value)
     written = f"{nearest!r}f" if nearest == value else hexadecimal(value)
-    return written if value >= 0 else f"({written})"
+    return f"({written})" if math.copysign(1, value) < 0 else written

@@ -55,7 +55,8 @@ def quantize(
     _check_names(found, skip)
     before = {name: _bytes(module) for name, module in found.named_modules()}
     parts: list[Part] = []
-    for name, kind in _in_int8(found, skip):
+    converted = _in_int8(found, skip)
+    for name, kind in converted:
         module = found.get_submodule(name)
         if isinstance(module, RecurrentLayer):
             to_int8_(module, name)
@@ -64,7 +65,7 @@ def quantize(
         parts.append(Part(name or type(model).__name__, kind, before[name], _bytes(found.get_submodule(name))))
     if not parts:
         raise ExportError(f"expected recurrent or linear layers to quantize, got none in {type(model).__name__}")
-    report = Int8Report(tuple(parts), tuple(_kept(found, {part.name for part in parts})))
+    report = Int8Report(tuple(parts), tuple(_kept(found, [name for name, _ in converted])))
     if data is not None:
         report = replace(report, differences=tuple(_measured(copy.deepcopy(model).eval(), found, data)))
         _check_tolerance(report, tolerance)
@@ -124,10 +125,10 @@ def _put(model: nn.Module, name: str, module: nn.Module) -> nn.Module:
     return model
 
 
-def _kept(model: nn.Module, converted: set[str]) -> Iterable[Part]:
+def _kept(model: nn.Module, converted: Sequence[str]) -> Iterable[Part]:
     """Modules with float numbers of their own that are not part of a converted one."""
     for name, module in model.named_modules():
-        if any(name == one or name.startswith(f"{one}.") for one in converted):
+        if any(f"{name}.".startswith(f"{one}." if one else "") for one in converted):
             continue
         size = sum(t.nbytes for t in module.parameters(recurse=False) if t.is_floating_point())
         if size:
