@@ -209,3 +209,9 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         open_session(tmp_path / "net.onnx"),
     ):
         pass
+
+
+@pytest.mark.parametrize("names", [["y"], ["y", "y"], ["input", "h"]])
+def test_names_of_outputs_that_are_too_few_or_taken_are_refused(names: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected 2 output_names, which differ and are no names of inputs"):
+        slimrnn.export(GRU(3, 4), torch.randn(7, 2, 3), tmp_path / "net.onnx", output_names=names, quiet=True)

@@ -117,10 +117,16 @@ def _quiet() -> Iterator[None]:
 
 def _output_names(request: Request) -> list[str] | None:
     """As torch calls them, for models that give an output and a state."""
-    if request.options.output_names is not None:
-        return list(request.options.output_names)
     model: Any = request.model.model if isinstance(request.model, Stepping) else request.model
     result = request.model(**request.example.values)
+    if request.options.output_names is not None:
+        names, count = (
+            list(request.options.output_names),
+            sum(isinstance(o, Tensor) for o in pytree.tree_leaves(result)),
+        )
+        if len({*names, *request.example.names}) < len(request.example.names) + count or len(names) != count:
+            raise ValueError(f"expected {count} output_names, which differ and are no names of inputs, got {names}")
+        return names
     if isinstance(result, Tensor):
         return ["output"]
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Tensor):

@@ -138,6 +138,8 @@ class Unrolled(nn.Module):
         axes = 2 if example.is_floating_point() else 1
         if example.dim() > axes + 1 or example.dim() < axes - 1:
             raise ExportError(f"expected inputs of a step or of sequences, got a tensor of {tuple(example.shape)}")
+        if not example.numel():
+            raise ExportError(f"expected sequences of at least one step, got a tensor of {tuple(example.shape)}")
         if example.dim() == axes + 1:
             stack = next(stage for stage in self.parts if isinstance(stage, RecurrentStack))
             return example.transpose(0, 1).contiguous() if stack.batch_first else example

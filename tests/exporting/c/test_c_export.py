@@ -358,3 +358,8 @@ def test_parameters_of_minus_zero(tmp_path: Path) -> None:
     with torch.no_grad():
         model.layer(0).cell.get_parameter("peephole").fill_(-0.0)
     exported(tmp_path / "net.c", model)
+
+
+def test_an_example_without_steps_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"expected sequences of at least one step, got a tensor of \(0, 2, 5\)"):
+        exported(tmp_path / "net.c", GRU(5, 4), torch.zeros(0, 2, 5))
