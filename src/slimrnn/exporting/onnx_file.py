@@ -42,6 +42,7 @@ def write(request: Request, path: Path) -> None:
 
     from slimrnn.exporting.onnx.table import onnx_table
 
+    names = _output_names(request)
     model = freeze(request.model, request.options.merge, request.step)
     exported = captured(model, request.example.as_pairs())
     with _quiet():
@@ -51,7 +52,7 @@ def write(request: Request, path: Path) -> None:
                 dynamo=True,
                 custom_translation_table=onnx_table(),
                 input_names=request.example.names,
-                output_names=_output_names(request),
+                output_names=names,
                 optimize=False,
                 verbose=False,
             )
@@ -120,10 +121,8 @@ def _output_names(request: Request) -> list[str] | None:
     model: Any = request.model.model if isinstance(request.model, Stepping) else request.model
     result = request.model(**request.example.values)
     if request.options.output_names is not None:
-        names, count = (
-            list(request.options.output_names),
-            sum(isinstance(o, Tensor) for o in pytree.tree_leaves(result)),
-        )
+        names = list(request.options.output_names)
+        count = sum(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(result))
         if len({*names, *request.example.names}) < len(request.example.names) + count or len(names) != count:
             raise ValueError(f"expected {count} output_names, which differ and are no names of inputs, got {names}")
         return names
