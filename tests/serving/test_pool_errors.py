@@ -280,6 +280,25 @@ def test_a_pool_that_is_forgotten_ends_its_threads() -> None:
     assert ticket.result(60).shape == (4,)
 
 
+AT_EXIT = """
+import atexit
+def last():  # what is registered first runs last
+    print([ticket.result(60).shape[0] for ticket in tickets], flush=True)
+atexit.register(last)
+import torch
+from slimrnn import GRU, StreamPool
+pool = StreamPool(GRU(3, 400), capacity=4, threads=1)
+stream = pool.open()
+tickets = [pool.submit(stream, torch.ones(3)) for _ in range(4)]
+others = [pool.submit(stream, torch.ones(3)) for _ in range(4)]
+"""
+
+
+def test_tickets_outlive_the_end_of_the_interpreter() -> None:
+    run = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stdout) == (0, "[400, 400, 400, 400]\n"), run.stderr
+
+
 def test_errors_are_pool_errors() -> None:
     for error in (PoolFull, PoolShutDown, StreamClosed, NotFinite, SavedStreamError):
         assert issubclass(error, PoolError)

@@ -5,6 +5,7 @@ Shape suffixes: B frames, I input width, O output width.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -42,7 +43,8 @@ class StreamPool:
     as it was; "pass": it is computed like others.
 
     Outputs are those of `rnn.step`, bit for bit, whoever shares the batch. A stream's frames are run in the order in
-    which they came. All methods may be called from any thread, but not in a fork of the process that made the pool."""
+    which they came. All methods may be called from any thread, but not in a fork of the process that made the pool. A
+    pool that nobody holds any more is shut down."""
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class StreamPool:
             takes_nan=nan == "pass",
             max_delay=max_delay,
         )
+        weakref.finalize(self, self._native.end)  # also when the interpreter ends
         self._saved_bytes = self._native.stats().saved_bytes
         self._output_like = torch.empty(self.output_size, dtype=self.dtype)
         self._collector = Collector(self._native, self.output_size, self.dtype)
