@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gc
 import os
 import pickle
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -278,6 +280,30 @@ def test_a_pool_that_is_forgotten_ends_its_threads() -> None:
     ticket = pool.submit(pool.open(), X)
     del pool
     assert ticket.result(60).shape == (4,)
+
+
+def test_a_pool_with_coroutines_that_is_forgotten_ends_its_threads() -> None:
+    pool = StreamPool(GRU(2, 4), capacity=1, threads=1)
+    assert asyncio.run(pool.step_async(pool.open(), X)).shape == (4,)
+    thread, native = pool._collector.thread, weakref.ref(pool._native)
+    assert thread is not None
+    del pool
+    gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()
+    gc.collect()
+    assert native() is None  # and with it the native threads
+
+
+def test_a_loop_that_is_closed_meanwhile_does_not_stop_the_results_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    with StreamPool(GRU(2, 4), capacity=2, threads=1, max_delay=60, max_batch=2) as pool:
+        a, b = pool.open(), pool.open()
+        loop = asyncio.new_event_loop()
+        with pytest.raises(asyncio.TimeoutError):
+            loop.run_until_complete(asyncio.wait_for(pool.step_async(a, X), 0.01))
+        loop.close()
+        monkeypatch.setattr(loop, "is_closed", lambda: False)  # as it was a moment before
+        assert asyncio.run(asyncio.wait_for(pool.step_async(b, X), 60)).shape == (4,)  # in a batch with a
 
 
 AT_EXIT = """
