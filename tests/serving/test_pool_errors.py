@@ -157,6 +157,14 @@ def test_frames_of_a_stream_that_is_closed_meanwhile_fail() -> None:
         assert pool.stats().failed == 1
 
 
+@pytest.mark.parametrize("timeout", [-1, -1e-9, -torch.inf, torch.nan])
+def test_a_result_is_not_waited_for_less_than_no_time(pool: StreamPool, timeout: float) -> None:
+    ticket = pool.submit(pool.open(), X)
+    with pytest.raises(ValueError, match="expected timeout to be None or at least 0 seconds, got"):
+        ticket.result(timeout)
+    assert ticket.result(torch.inf).shape == (4,)  # it was not dropped
+
+
 # --- saved streams --------------------------------------------------------------------------------------------------
 
 
