@@ -57,6 +57,27 @@ def test_closed_streams_are_refused_and_their_number_is_not_given_again(pool: St
     pool.step(new, X)
 
 
+def test_numbers_of_streams_are_whole_and_of_64_bits(pool: StreamPool) -> None:
+    stream = pool.open()
+    saved = pool.save(stream)
+    calls: list[Any] = [pool.close, pool.save, lambda s: pool.step(s, X), lambda s: pool.submit(s, X)]
+    calls += [lambda s: asyncio.run(pool.step_async(s, X)), lambda s: pool.step_many([stream, s], torch.ones(2, 2))]
+    for call in calls:
+        for wrong in (float(stream), stream + 0.7, str(stream), None, torch.tensor(0.5)):
+            with pytest.raises(TypeError, match="expected the number of a stream, an int, got"):
+                call(wrong)
+        for other in (stream + 2**64, stream - 2**64, 2**63):
+            with pytest.raises(StreamClosed, match=f"expected an open stream, got {other}"):
+                call(other)
+    for dtype in (torch.float64, torch.bool, torch.uint64):
+        with pytest.raises(TypeError, match=rf"expected the numbers of streams, of torch.int64, got {dtype}"):
+            pool.step_many(torch.tensor([stream]).to(dtype), X[None])
+    assert pool.save(stream) == saved
+    ids = torch.tensor([stream])
+    for same in (ids, ids.numpy(), list(ids), [ids.numpy()[0]]):
+        assert pool.step_many(same, X[None]).shape == (1, 4)
+
+
 @pytest.mark.parametrize(
     ("frame", "error", "words"),
     [
