@@ -73,7 +73,7 @@ def test_numbers_of_streams_are_whole_and_of_64_bits(pool: StreamPool) -> None:
         with pytest.raises(TypeError, match=rf"expected the numbers of streams, of torch.int64, got {dtype}"):
             pool.step_many(torch.tensor([stream]).to(dtype), X[None])
     assert pool.save(stream) == saved
-    ids = torch.tensor([stream])
+    ids: Any = torch.tensor([stream])
     for same in (ids, ids.numpy(), list(ids), [ids.numpy()[0]]):
         assert pool.step_many(same, X[None]).shape == (1, 4)
 
