@@ -4,6 +4,7 @@ namespace slimrnn {
 namespace {
 
 constexpr char saved_magic[] = "SLIMSTRM";
+constexpr int64_t most_frames = int64_t(1) << 62;  // of a saved stream: as many again do not overflow
 
 Clock::time_point after(double seconds) {
     const std::chrono::duration<double> most(std::min(seconds, 1e8));
@@ -134,6 +135,8 @@ int32_t Pool::load(const char *bytes, int64_t size, int64_t *stream) {
     memcpy(&sum, bytes + size - 8, 8), memcpy(&name, bytes + 16, 8), memcpy(&frames, bytes + 24, 8);
     if (sum != fingerprint(bytes, size - 8) || memcmp(bytes + 8, &version, 4)) return SLIMRNN_DAMAGED;
     if (name != model.name || size != saved_bytes()) return SLIMRNN_OTHER_MODEL;
+    if (frames < 0 || frames > most_frames) return SLIMRNN_DAMAGED;
+    if (!options.takes_nan && !model.is_finite(bytes + head, model.record / model.item)) return SLIMRNN_NOT_FINITE;
     return open(bytes + head, frames, stream);
 }
 

@@ -304,7 +304,8 @@ SLIMRNN_API int32_t slimrnn_pool_stats_of(void *pool, int32_t start_again, slimr
 SLIMRNN_API int32_t slimrnn_stream_open(void *pool, int64_t *stream);
 /* Frames that wait fail with CLOSED. */
 SLIMRNN_API int32_t slimrnn_stream_close(void *pool, int64_t stream);
-/* The state after all frames that have come before, in `saved_bytes` bytes; a stream of the same model that goes on. */
+/* The state after all frames that have come before, in `saved_bytes` bytes; a stream of the same model that goes on. A
+ * state with NaN or infinity is NOT_FINITE unless the pool takes them. */
 SLIMRNN_API int32_t slimrnn_stream_save(void *pool, int64_t stream, void *bytes);
 SLIMRNN_API int32_t slimrnn_stream_load(void *pool, const void *bytes, int64_t size, int64_t *stream);
 

@@ -7,6 +7,7 @@ import copy
 import gc
 import os
 import pickle
+import struct
 import subprocess
 import sys
 import weakref
@@ -19,6 +20,7 @@ from torch import nn
 from registry import needs_library
 from slimrnn import GRU, LSTM, RNN, Dense, ReadOut, StreamPool
 from slimrnn.errors import NotFinite, PoolError, PoolFull, PoolShutDown, SavedStreamError, StreamClosed
+from slimrnn.serving.model_bytes import fnv
 
 pytestmark = needs_library
 X = torch.ones(2)
@@ -217,6 +219,35 @@ def test_every_damaged_byte_of_a_saved_stream_is_noticed(pool: StreamPool) -> No
             pool.load(cut)
     with pytest.raises(TypeError, match="expected bytes, got str"):
         pool.load("saved")  # type: ignore[arg-type]
+
+
+def forged(saved: bytes, at: int, what: bytes) -> bytes:
+    """With other bytes there, and the right checksum."""
+    body = saved[:at] + what + saved[at + len(what) : -8]
+    return body + fnv(body).to_bytes(8, "little")
+
+
+def test_a_saved_stream_with_an_impossible_number_of_frames_is_refused(pool: StreamPool) -> None:
+    saved = pool.save(pool.open())
+    for frames in (2**63 - 1, 2**63 - 2, 2**62 + 1, -1, -(2**63)):
+        with pytest.raises(SavedStreamError, match="damaged"):
+            pool.load(forged(saved, 24, struct.pack("<q", frames)))
+    assert pool.step(pool.load(forged(saved, 24, struct.pack("<q", 2**62))), X).shape == (4,)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_saved_state_that_is_not_finite_needs_a_pool_that_takes_it(number: int, value: float) -> None:
+    rnn = LSTM(2, 4)
+    with (
+        StreamPool(rnn, capacity=2, threads=1) as pool,
+        StreamPool(rnn, capacity=1, threads=1, nan="pass") as other,
+    ):
+        saved = forged(pool.save(pool.open()), 32 + 4 * number, struct.pack("<f", value))
+        with pytest.raises(SavedStreamError, match="expected a saved stream with finite numbers, got NaN or infinity"):
+            pool.load(saved)
+        assert pool.stats().open == 1
+        assert other.step(other.load(saved), X).shape == (4,)
 
 
 @pytest.mark.parametrize("other", [GRU(2, 4), GRU(2, 5), LSTM(2, 4), [GRU(2, 4), nn.Linear(4, 4)]])

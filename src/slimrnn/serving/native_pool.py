@@ -83,6 +83,9 @@ class NativePool:
     def load(self, saved: bytes, capacity: int) -> int:
         stream = c_int64()
         status = self.library.slimrnn_stream_load(self.handle, saved, len(saved), byref(stream))
+        if status == NOT_FINITE:
+            text = 'expected a saved stream with finite numbers, got NaN or infinity in its state; nan="pass" takes it'
+            raise SavedStreamError(text)
         self.check(status, f"{capacity} open streams: close some, or make the pool with a larger capacity")
         return stream.value
 
