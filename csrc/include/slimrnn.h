@@ -309,8 +309,9 @@ SLIMRNN_API int32_t slimrnn_stream_close(void *pool, int64_t stream);
 SLIMRNN_API int32_t slimrnn_stream_save(void *pool, int64_t stream, void *bytes);
 SLIMRNN_API int32_t slimrnn_stream_load(void *pool, const void *bytes, int64_t size, int64_t *stream);
 
-/* One frame of each stream, (count, input_size), to outputs (count, output_size); a stream may come more than once. Where
- * a stream does not exist or a frame is not finite, nothing is run. `statuses` has room for one of each. */
+/* One frame of each stream, (count, input_size), to outputs (count, output_size); a stream may come more than once. All or
+ * nothing: where one fails, all streams are as they were before. `statuses` has room for one of each, and tells which
+ * failed; outputs are of use only if none did. */
 SLIMRNN_API int32_t slimrnn_pool_step(void *pool, int64_t count, const int64_t *streams, const void *frames,
                                       void *outputs, int32_t *statuses);
 /* A ticket for the result of a frame, which is copied. With `collected` it comes to slimrnn_pool_collect. */

@@ -121,13 +121,14 @@ def test_a_state_that_overflows_leaves_its_stream_and_the_others_alone() -> None
     for nan in ("refuse", "pass"):
         with StreamPool(rnn, capacity=3, threads=1, nan=nan) as pool:
             good, bad = pool.open(), pool.open()
-            before = pool.save(bad)
+            before, unchanged = pool.save(bad), pool.save(good)
             frames = torch.stack([small, large])
             if nan == "pass":
                 assert not pool.step_many([good, bad], frames)[1].isfinite().any()
                 continue
             with pytest.raises(NotFinite, match=f"for stream {bad}, which is as it was"):
                 pool.step_many([good, bad], frames)
+            assert pool.save(good)[32:-8] == unchanged[32:-8]
             ticket = pool.submit(bad, large)
             with pytest.raises(NotFinite):
                 ticket.result(60)

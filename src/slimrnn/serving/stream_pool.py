@@ -121,7 +121,8 @@ class StreamPool:
     def step_many(self, streams: Sequence[int] | Tensor, frames: Any) -> Tensor:
         """Outputs (B, O) for frames (B, I), one for each of the streams, in any order; a stream may come again.
 
-        If a stream is closed or a frame is not finite, nothing is run."""
+        All or nothing: if a stream is closed, or a frame or what comes of it is not finite, the exception names the
+        stream, and all of them are as they were before. Other frames of these streams wait until the call ends."""
         ids = stream_numbers(streams)
         return self._run(ids, self._frames(frames, (len(ids), self.input_size)))
 
