@@ -4,6 +4,7 @@ namespace slimrnn {
 namespace {
 
 constexpr char saved_magic[] = "SLIMSTRM";
+constexpr int64_t most_frames = int64_t(1) << 62;  // of a saved stream: as many again do not overflow
 
 Clock::time_point after(double seconds) {
     const std::chrono::duration<double> most(std::min(seconds, 1e8));
@@ -95,7 +96,7 @@ int32_t Pool::close(int64_t stream) {
     }
     found->last = nullptr;
     settled.notify_all();
-    if (!found->running) free_slots.push_back(int32_t(stream));
+    if (!found->running && !found->held) free_slots.push_back(int32_t(stream));
     return SLIMRNN_OK;
 }
 
@@ -116,7 +117,7 @@ int32_t Pool::save(int64_t stream, char *bytes) {
     settled.wait(lock, [&] { return is_gone() || found->stop_at == Stream::never; });  // one after the other
     if (is_gone()) return SLIMRNN_CLOSED;
     found->stop_at = found->came;  // what comes from now on waits
-    settled.wait(lock, [&] { return is_gone() || found->done == found->stop_at; });
+    settled.wait(lock, [&] { return is_gone() || (found->done == found->stop_at && !found->held); });
     if (is_gone()) return SLIMRNN_CLOSED;
     write(int32_t(stream), bytes);
     found->stop_at = Stream::never;
@@ -134,6 +135,8 @@ int32_t Pool::load(const char *bytes, int64_t size, int64_t *stream) {
     memcpy(&sum, bytes + size - 8, 8), memcpy(&name, bytes + 16, 8), memcpy(&frames, bytes + 24, 8);
     if (sum != fingerprint(bytes, size - 8) || memcmp(bytes + 8, &version, 4)) return SLIMRNN_DAMAGED;
     if (name != model.name || size != saved_bytes()) return SLIMRNN_OTHER_MODEL;
+    if (frames < 0 || frames > most_frames) return SLIMRNN_DAMAGED;
+    if (!options.takes_nan && !model.is_finite(bytes + head, model.record / model.item)) return SLIMRNN_NOT_FINITE;
     return open(bytes + head, frames, stream);
 }
 
@@ -141,6 +144,7 @@ int32_t Pool::load(const char *bytes, int64_t size, int64_t *stream) {
 
 int32_t Pool::step(int64_t count, const int64_t *ids, const char *x, char *outputs, int32_t *statuses) {
     std::vector<Frame> frames(static_cast<size_t>(count));
+    const Block before(count > 1 ? count * model.record : 0);
     StepCall call{count, {}};
     for (int64_t k = 0; k < count; k++) statuses[k] = takes(x + k * row) ? 0 : int32_t(SLIMRNN_NOT_FINITE);
     Lock lock(mutex);
@@ -152,13 +156,30 @@ int32_t Pool::step(int64_t count, const int64_t *ids, const char *x, char *outpu
     for (int64_t k = 0; k < count; k++) {
         Frame &frame = frames[size_t(k)];
         frame.x = x + k * row, frame.output = outputs + k * out, frame.call = &call;
+        if (count > 1) frame.before = before.data() + k * model.record;
         add(frame, int32_t(ids[k]), now);
     }
     wake(int64_t(queue.size()) - few);  // this thread runs some, too
     while (call.left) help(lock, call);
-    wake(int64_t(queue.size()));
     for (int64_t k = 0; k < count; k++) statuses[k] = frames[size_t(k)].status;
-    return first_failure(count, statuses);
+    const int32_t failure = first_failure(count, statuses);
+    if (count > 1) settle(frames, failure);
+    wake(int64_t(queue.size()));
+    return failure;
+}
+
+// The last frame first: where a stream came more than once, its state becomes that before the first one.
+void Pool::settle(std::vector<Frame> &frames, bool failed) {
+    for (size_t k = frames.size(); failed && k-- > 0;)
+        if (!frames[k].status && model.record) memcpy(state(frames[k].slot), frames[k].before, size_t(model.record));
+    for (const Frame &frame : frames) {
+        Stream &stream = streams[size_t(frame.slot)];
+        if (stream.held != frame.call) continue;  // seen before, or it was closed before the frame was run
+        stream.held = nullptr;
+        if (!stream.open) free_slots.push_back(frame.slot);
+        enqueue(frame.slot);
+    }
+    settled.notify_all();
 }
 
 int32_t Pool::submit(int64_t stream, const char *x, bool collected, int64_t *id) {

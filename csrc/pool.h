@@ -2,6 +2,10 @@
 //
 // A frame waits in the queue of its stream. A stream whose frames wait is `queued` until a thread takes its first frame,
 // and then `running`: never twice at once, so its frames stay in order. One mutex guards everything but the computing.
+//
+// A call of `step` with several frames has all of them run, or none: every frame keeps the state from before it, and a
+// stream is `held` from the first one until the call is settled, so that nobody sees a state that may be taken back. All
+// frames of a call come at once, before those of later calls in every stream: calls do not wait for each other in a ring.
 #pragma once
 #include "pool_model.h"
 #include "pool_stats.h"
@@ -22,6 +26,7 @@ struct StepCall {
 struct Frame {
     const char *x = nullptr;
     char *output = nullptr;
+    char *before = nullptr;  // room for the state before it; null: it is not taken back
     int32_t slot = 0, status = SLIMRNN_WAITING;
     Clock::time_point arrival;
     Frame *next = nullptr;     // of the same stream
@@ -45,7 +50,9 @@ struct Stream {
     Frame *first = nullptr, *last = nullptr;  // those that wait
     int64_t came = 0, done = 0;               // frames
     int64_t stop_at = never;                  // so many done: someone wants to see the state
+    const StepCall *held = nullptr;           // frames of others wait
     static constexpr int64_t never = std::numeric_limits<int64_t>::max();
+    bool is_blocked() const { return done >= stop_at || (held && first->call != held); }
 };
 
 class Pool {
@@ -108,6 +115,7 @@ class Pool {
     Ticket &new_ticket(const char *x, bool collected);
     int32_t hand_out(Ticket &ticket, char *output);
     void release(Ticket &ticket);
+    void settle(std::vector<Frame> &frames, bool failed);
 
     void add(Frame &frame, int32_t slot, Clock::time_point now);
     void enqueue(int32_t slot);

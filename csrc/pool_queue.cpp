@@ -14,7 +14,7 @@ void Pool::add(Frame &frame, int32_t slot, Clock::time_point now) {
 
 void Pool::enqueue(int32_t slot) {
     Stream &stream = streams[size_t(slot)];
-    if (!stream.first || stream.queued || stream.running || stream.done >= stream.stop_at) return;
+    if (!stream.first || stream.queued || stream.running || stream.is_blocked()) return;
     stream.queued = true;
     queue.push_back(slot);
 }
@@ -92,9 +92,11 @@ void Pool::run_some(Lock &lock) {
         Stream &stream = streams[size_t(queue.front())];
         queue.pop_front();
         stream.queued = false;
-        if (!stream.first || stream.done >= stream.stop_at) continue;
-        runner.frames.push_back(stream.first);
-        stream.first = stream.first->next;
+        if (!stream.first || stream.is_blocked()) continue;
+        Frame *frame = stream.first;
+        runner.frames.push_back(frame);
+        if (frame->before) stream.held = frame->call;
+        stream.first = frame->next;
         stream.running = true;
     }
     lock.unlock();
@@ -108,7 +110,7 @@ void Pool::run_some(Lock &lock) {
         stream.running = false, stream.done++;
         finish(*frame, now);
         if (stream.stop_at != Stream::never) settled.notify_all();
-        if (!stream.open) free_slots.push_back(slot);
+        if (!stream.open && !stream.held) free_slots.push_back(slot);
         enqueue(slot);
     }
     free_runners.push_back(&runner);
@@ -130,6 +132,7 @@ void Pool::compute(Runner &runner) const {
             frame.status = SLIMRNN_NOT_FINITE;
             continue;
         }
+        if (frame.before && model.record) memcpy(frame.before, state(frame.slot), size_t(model.record));
         model.scatter(runner.room, rows, r, state(frame.slot));
         memcpy(frame.output, runner.room.output() + r * out, size_t(out));
     }

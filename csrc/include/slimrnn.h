@@ -304,12 +304,14 @@ SLIMRNN_API int32_t slimrnn_pool_stats_of(void *pool, int32_t start_again, slimr
 SLIMRNN_API int32_t slimrnn_stream_open(void *pool, int64_t *stream);
 /* Frames that wait fail with CLOSED. */
 SLIMRNN_API int32_t slimrnn_stream_close(void *pool, int64_t stream);
-/* The state after all frames that have come before, in `saved_bytes` bytes; a stream of the same model that goes on. */
+/* The state after all frames that have come before, in `saved_bytes` bytes; a stream of the same model that goes on. A
+ * state with NaN or infinity is NOT_FINITE unless the pool takes them. */
 SLIMRNN_API int32_t slimrnn_stream_save(void *pool, int64_t stream, void *bytes);
 SLIMRNN_API int32_t slimrnn_stream_load(void *pool, const void *bytes, int64_t size, int64_t *stream);
 
-/* One frame of each stream, (count, input_size), to outputs (count, output_size); a stream may come more than once. Where
- * a stream does not exist or a frame is not finite, nothing is run. `statuses` has room for one of each. */
+/* One frame of each stream, (count, input_size), to outputs (count, output_size); a stream may come more than once. All or
+ * nothing: where one fails, all streams are as they were before. `statuses` has room for one of each, and tells which
+ * failed; outputs are of use only if none did. */
 SLIMRNN_API int32_t slimrnn_pool_step(void *pool, int64_t count, const int64_t *streams, const void *frames,
                                       void *outputs, int32_t *statuses);
 /* A ticket for the result of a frame, which is copied. With `collected` it comes to slimrnn_pool_collect. */

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gc
 import os
 import pickle
+import struct
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from torch import nn
 from registry import needs_library
 from slimrnn import GRU, LSTM, RNN, Dense, ReadOut, StreamPool
 from slimrnn.errors import NotFinite, PoolError, PoolFull, PoolShutDown, SavedStreamError, StreamClosed
+from slimrnn.serving.model_bytes import fnv
 
 pytestmark = needs_library
 X = torch.ones(2)
@@ -53,6 +57,27 @@ def test_closed_streams_are_refused_and_their_number_is_not_given_again(pool: St
         pool.step_many([other, stream, new], torch.ones(3, 2))
     assert pool.save(other) == before  # nothing was run
     pool.step(new, X)
+
+
+def test_numbers_of_streams_are_whole_and_of_64_bits(pool: StreamPool) -> None:
+    stream = pool.open()
+    saved = pool.save(stream)
+    calls: list[Any] = [pool.close, pool.save, lambda s: pool.step(s, X), lambda s: pool.submit(s, X)]
+    calls += [lambda s: asyncio.run(pool.step_async(s, X)), lambda s: pool.step_many([stream, s], torch.ones(2, 2))]
+    for call in calls:
+        for wrong in (float(stream), stream + 0.7, str(stream), None, torch.tensor(0.5)):
+            with pytest.raises(TypeError, match="expected the number of a stream, an int, got"):
+                call(wrong)
+        for other in (stream + 2**64, stream - 2**64, 2**63):
+            with pytest.raises(StreamClosed, match=f"expected an open stream, got {other}"):
+                call(other)
+    for dtype in (torch.float64, torch.bool, torch.uint64):
+        with pytest.raises(TypeError, match=rf"expected the numbers of streams, of torch.int64, got {dtype}"):
+            pool.step_many(torch.tensor([stream]).to(dtype), X[None])
+    assert pool.save(stream) == saved
+    ids: Any = torch.tensor([stream])
+    for same in (ids, ids.numpy(), list(ids), [ids.numpy()[0]]):
+        assert pool.step_many(same, X[None]).shape == (1, 4)
 
 
 @pytest.mark.parametrize(
@@ -96,13 +121,14 @@ def test_a_state_that_overflows_leaves_its_stream_and_the_others_alone() -> None
     for nan in ("refuse", "pass"):
         with StreamPool(rnn, capacity=3, threads=1, nan=nan) as pool:
             good, bad = pool.open(), pool.open()
-            before = pool.save(bad)
+            before, unchanged = pool.save(bad), pool.save(good)
             frames = torch.stack([small, large])
             if nan == "pass":
                 assert not pool.step_many([good, bad], frames)[1].isfinite().any()
                 continue
             with pytest.raises(NotFinite, match=f"for stream {bad}, which is as it was"):
                 pool.step_many([good, bad], frames)
+            assert pool.save(good)[32:-8] == unchanged[32:-8]
             ticket = pool.submit(bad, large)
             with pytest.raises(NotFinite):
                 ticket.result(60)
@@ -155,6 +181,14 @@ def test_frames_of_a_stream_that_is_closed_meanwhile_fail() -> None:
         assert pool.stats().failed == 1
 
 
+@pytest.mark.parametrize("timeout", [-1, -1e-9, -torch.inf, torch.nan])
+def test_a_result_is_not_waited_for_less_than_no_time(pool: StreamPool, timeout: float) -> None:
+    ticket = pool.submit(pool.open(), X)
+    with pytest.raises(ValueError, match="expected timeout to be None or at least 0 seconds, got"):
+        ticket.result(timeout)
+    assert ticket.result(torch.inf).shape == (4,)  # it was not dropped
+
+
 # --- saved streams --------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +220,35 @@ def test_every_damaged_byte_of_a_saved_stream_is_noticed(pool: StreamPool) -> No
             pool.load(cut)
     with pytest.raises(TypeError, match="expected bytes, got str"):
         pool.load("saved")  # type: ignore[arg-type]
+
+
+def forged(saved: bytes, at: int, what: bytes) -> bytes:
+    """With other bytes there, and the right checksum."""
+    body = saved[:at] + what + saved[at + len(what) : -8]
+    return body + fnv(body).to_bytes(8, "little")
+
+
+def test_a_saved_stream_with_an_impossible_number_of_frames_is_refused(pool: StreamPool) -> None:
+    saved = pool.save(pool.open())
+    for frames in (2**63 - 1, 2**63 - 2, 2**62 + 1, -1, -(2**63)):
+        with pytest.raises(SavedStreamError, match="damaged"):
+            pool.load(forged(saved, 24, struct.pack("<q", frames)))
+    assert pool.step(pool.load(forged(saved, 24, struct.pack("<q", 2**62))), X).shape == (4,)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_saved_state_that_is_not_finite_needs_a_pool_that_takes_it(number: int, value: float) -> None:
+    rnn = LSTM(2, 4)
+    with (
+        StreamPool(rnn, capacity=2, threads=1) as pool,
+        StreamPool(rnn, capacity=1, threads=1, nan="pass") as other,
+    ):
+        saved = forged(pool.save(pool.open()), 32 + 4 * number, struct.pack("<f", value))
+        with pytest.raises(SavedStreamError, match="expected a saved stream with finite numbers, got NaN or infinity"):
+            pool.load(saved)
+        assert pool.stats().open == 1
+        assert other.step(other.load(saved), X).shape == (4,)
 
 
 @pytest.mark.parametrize("other", [GRU(2, 4), GRU(2, 5), LSTM(2, 4), [GRU(2, 4), nn.Linear(4, 4)]])
@@ -278,6 +341,49 @@ def test_a_pool_that_is_forgotten_ends_its_threads() -> None:
     ticket = pool.submit(pool.open(), X)
     del pool
     assert ticket.result(60).shape == (4,)
+
+
+def test_a_pool_with_coroutines_that_is_forgotten_ends_its_threads() -> None:
+    pool = StreamPool(GRU(2, 4), capacity=1, threads=1)
+    assert asyncio.run(pool.step_async(pool.open(), X)).shape == (4,)
+    thread, native = pool._collector.thread, weakref.ref(pool._native)
+    assert thread is not None
+    del pool
+    gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()
+    gc.collect()
+    assert native() is None  # and with it the native threads
+
+
+def test_a_loop_that_is_closed_meanwhile_does_not_stop_the_results_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    with StreamPool(GRU(2, 4), capacity=2, threads=1, max_delay=60, max_batch=2) as pool:
+        a, b = pool.open(), pool.open()
+        loop = asyncio.new_event_loop()
+        with pytest.raises(asyncio.TimeoutError):
+            loop.run_until_complete(asyncio.wait_for(pool.step_async(a, X), 0.01))
+        loop.close()
+        monkeypatch.setattr(loop, "is_closed", lambda: False)  # as it was a moment before
+        assert asyncio.run(asyncio.wait_for(pool.step_async(b, X), 60)).shape == (4,)  # in a batch with a
+
+
+AT_EXIT = """
+import atexit
+def last():  # what is registered first runs last
+    print([ticket.result(60).shape[0] for ticket in tickets], flush=True)
+atexit.register(last)
+import torch
+from slimrnn import GRU, StreamPool
+pool = StreamPool(GRU(3, 400), capacity=4, threads=1)
+stream = pool.open()
+tickets = [pool.submit(stream, torch.ones(3)) for _ in range(4)]
+others = [pool.submit(stream, torch.ones(3)) for _ in range(4)]
+"""
+
+
+def test_tickets_outlive_the_end_of_the_interpreter() -> None:
+    run = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stdout) == (0, "[400, 400, 400, 400]\n"), run.stderr
 
 
 def test_errors_are_pool_errors() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from ctypes import byref, c_int64
 from typing import Any
 
@@ -59,7 +60,7 @@ class Collector:
                 result = self.pool.failed(status, stream) if status else outputs[number].clone()
                 found.setdefault(future.get_loop(), []).append((future, result))
         for loop, results in found.items():
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop was closed, at any moment: nobody waits there
                 loop.call_soon_threadsafe(_resolve, results)
 
 

@@ -43,7 +43,8 @@ class NativePool:
             raise PoolError("expected a model that the native core takes, got one that it refuses: report this")
         check(status)
         self.handle = handle.value
-        weakref.finalize(self, library.slimrnn_pool_free, handle)
+        # Not when the interpreter ends: tickets, and threads that are in a call, need it until the very end.
+        weakref.finalize(self, library.slimrnn_pool_free, handle).atexit = False
 
     def failed(self, status: int, about: object = "") -> Exception:
         """The exception for a status."""
@@ -58,6 +59,10 @@ class NativePool:
     def check(self, status: int, about: object = "") -> None:
         if status:
             raise self.failed(status, about)
+
+    def end(self) -> None:
+        """Its threads, once nobody can hand in frames; a fork has none. Results can still be taken."""
+        self.library.slimrnn_pool_shut_down(self.handle)
 
     def stats(self, start_again: bool = False) -> PoolStatsStruct:
         found = PoolStatsStruct()
@@ -78,6 +83,9 @@ class NativePool:
     def load(self, saved: bytes, capacity: int) -> int:
         stream = c_int64()
         status = self.library.slimrnn_stream_load(self.handle, saved, len(saved), byref(stream))
+        if status == NOT_FINITE:
+            text = 'expected a saved stream with finite numbers, got NaN or infinity in its state; nan="pass" takes it'
+            raise SavedStreamError(text)
         self.check(status, f"{capacity} open streams: close some, or make the pool with a larger capacity")
         return stream.value
 

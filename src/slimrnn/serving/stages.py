@@ -15,6 +15,7 @@ from slimrnn.layers import ReadOut, RecurrentLayer, RecurrentStack
 from slimrnn.layers.streaming import step_inputs_of
 from slimrnn.layers.traced import found_steps, runs_as
 from slimrnn.ops.calls import DTYPES, Inputs
+from slimrnn.serving.known_modules import check_hooks, check_methods
 from slimrnn.serving.pointwise_cell import PointwiseCell
 
 Model = nn.Module | Sequence[nn.Module]
@@ -43,7 +44,9 @@ def stages_of(model: Model) -> list[Stage]:
     parts = list(model) if isinstance(model, list | tuple) else [model]
     if not parts or not all(isinstance(part, nn.Module) for part in parts):
         raise TypeError(f"expected a model or a list of modules, got {model!r}: {AFTERWARDS}")
-    held = nn.ModuleList(copy.deepcopy(parts)).eval()  # type: ignore[arg-type]
+    given = nn.ModuleList(parts)  # type: ignore[arg-type]
+    check_hooks(given)
+    held = copy.deepcopy(given).eval()
     stages = list(_joined([module for part in held for module in _flat(part)]))
     if not any(stage.initial is not None for stage in stages):
         raise ValueError(f"expected a recurrent layer of slimrnn in the model, got none: {AFTERWARDS}")
@@ -57,6 +60,7 @@ def stages_of(model: Model) -> list[Stage]:
 
 
 def _flat(module: nn.Module) -> Iterator[nn.Module]:
+    check_methods(module)
     if isinstance(module, nn.Sequential | nn.ModuleList):
         for part in module:
             yield from _flat(part)
@@ -101,6 +105,8 @@ def _layers(stack: RecurrentStack) -> Iterator[Stage]:
             raise TypeError("expected layers in float32 or float64, got int8: a pool has no such, use the float model")
         if not isinstance(layer, RecurrentLayer) or layer.line > 1 or len(layer.transitions) > 1:
             raise ValueError("expected layers without delays, skip and transition_depth, got some; a pool has no such")
+        check_methods(layer)
+        layer.renew_cells()
         initial = torch.stack([part[0] for part in layer.initial_state(1)])
         yield Stage(_checked(layer), pairs_flat(initial), stack.residual and number > 0)
 

@@ -5,6 +5,7 @@ Shape suffixes: B frames, I input width, O output width.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,6 +19,7 @@ from slimrnn.serving.model_bytes import model_bytes
 from slimrnn.serving.native_pool import NativePool
 from slimrnn.serving.pool_stats import PoolStats
 from slimrnn.serving.stages import Model, stages_of
+from slimrnn.serving.stream_numbers import stream_number, stream_numbers
 from slimrnn.serving.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ class StreamPool:
     as it was; "pass": it is computed like others.
 
     Outputs are those of `rnn.step`, bit for bit, whoever shares the batch. A stream's frames are run in the order in
-    which they came. All methods may be called from any thread, but not in a fork of the process that made the pool."""
+    which they came. All methods may be called from any thread, but not in a fork of the process that made the pool. A
+    pool that nobody holds any more is shut down."""
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class StreamPool:
             takes_nan=nan == "pass",
             max_delay=max_delay,
         )
+        weakref.finalize(self, self._native.end)  # also when the interpreter ends
         self._saved_bytes = self._native.stats().saved_bytes
         self._output_like = torch.empty(self.output_size, dtype=self.dtype)
         self._collector = Collector(self._native, self.output_size, self.dtype)
@@ -94,11 +98,12 @@ class StreamPool:
 
     def close(self, stream: int) -> None:
         """Give its place back. Frames that still wait fail with StreamClosed."""
-        self._native.check(self._native.library.slimrnn_stream_close(self._native.handle, stream), stream)
+        number = stream_number(stream)
+        self._native.check(self._native.library.slimrnn_stream_close(self._native.handle, number), number)
 
     def save(self, stream: int) -> bytes:
         """The stream's state, after all frames that have been submitted so far."""
-        return self._native.save(stream, self._saved_bytes)
+        return self._native.save(stream_number(stream), self._saved_bytes)
 
     def load(self, saved: bytes) -> int:
         """A new stream that goes on where `save` was called, maybe in another process, with the same model."""
@@ -111,27 +116,26 @@ class StreamPool:
     def step(self, stream: int, x_t: Any) -> Tensor:
         """The output (O) for a frame (I)."""
         x = self._frame(x_t)
-        return self._run(torch.tensor([stream]), x[None])[0]
+        return self._run(torch.tensor([stream_number(stream)]), x[None])[0]
 
     def step_many(self, streams: Sequence[int] | Tensor, frames: Any) -> Tensor:
         """Outputs (B, O) for frames (B, I), one for each of the streams, in any order; a stream may come again.
 
-        If a stream is closed or a frame is not finite, nothing is run."""
-        ids = torch.as_tensor(streams, dtype=torch.int64).contiguous()
-        if ids.dim() != 1:
-            raise ValueError(f"expected a list of streams, got shape {tuple(ids.shape)}")
+        All or nothing: if a stream is closed, or a frame or what comes of it is not finite, the exception names the
+        stream, and all of them are as they were before. Other frames of these streams wait until the call ends."""
+        ids = stream_numbers(streams)
         return self._run(ids, self._frames(frames, (len(ids), self.input_size)))
 
     def submit(self, stream: int, x_t: Any) -> Ticket:
         """Hand in a frame (I), which is copied; `ticket.result()` is its output. PoolFull if too many wait."""
-        x = self._frame(x_t)
-        number = self._native.submit(stream, x.data_ptr(), False, self.max_pending)
-        return Ticket(self._native, number, stream, self._output_like)
+        number, x = stream_number(stream), self._frame(x_t)
+        ticket = self._native.submit(number, x.data_ptr(), False, self.max_pending)
+        return Ticket(self._native, ticket, number, self._output_like)
 
     async def step_async(self, stream: int, x_t: Any) -> Tensor:
         """`y = await pool.step_async(stream, x_t)`: as `step`, and the event loop goes on meanwhile."""
-        x = self._frame(x_t)
-        return await self._collector.submit(stream, x.data_ptr(), self.max_pending)
+        number, x = stream_number(stream), self._frame(x_t)
+        return await self._collector.submit(number, x.data_ptr(), self.max_pending)
 
     def _run(self, ids: Tensor, x_BI: Tensor) -> Tensor:
         count = len(ids)

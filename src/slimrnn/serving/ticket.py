@@ -26,6 +26,8 @@ class Ticket:
 
     def result(self, timeout: float | None = None) -> Tensor:
         """The output (output_size); waits for it, at most `timeout` seconds."""
+        if timeout is not None and not timeout >= 0:  # NaN, too
+            raise ValueError(f"expected timeout to be None or at least 0 seconds, got {timeout}")
         if not self._wait(timeout):
             raise TimeoutError(f"expected the frame of stream {self.stream} within {timeout} s, and it still waits")
         if isinstance(self._result, Exception):
@@ -34,14 +36,15 @@ class Ticket:
         return self._result
 
     def _wait(self, timeout: float | None) -> bool:
-        if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
+        seconds = FOREVER if timeout is None else min(timeout, FOREVER)
+        if not self._lock.acquire(timeout=seconds):
             return self._result is not None
         try:
             if self._result is not None:
                 return True
             output = torch.empty_like(self._like)
             take = self._pool.library.slimrnn_pool_take
-            status = take(self._pool.handle, self._number, FOREVER if timeout is None else timeout, output.data_ptr())
+            status = take(self._pool.handle, self._number, seconds, output.data_ptr())
             if status == WAITING:
                 return False
             self._result = self._pool.failed(status, self.stream) if status else output
