@@ -238,14 +238,14 @@ def _most_passed(states: Sequence[str]) -> bool:
     return 2 * states.count("passed") > len(states)
 
 
-def _spread(row: PaperRow, values: Sequence[float], are_complete: bool) -> str:
-    """The score; of several seeds the mean and the range, or the range alone if they were trained for longer or shorter."""
+def _spread(row: PaperRow, values: Sequence[float], are_equal: bool) -> str:
+    """The score; of several seeds the mean and the range, or the range alone if some were stopped."""
     where = f"{row.score.replace('_', ' ')}{'' if row.split == 'test' else f' ({row.split})'}"
     if len(values) == 1:
         return f"{where} {score_text(row, values[0])}"
     low, high = (score_text(row, value) for value in (min(values), max(values)))
     average = f"{score_text(row, mean(values))} ({low} to {high}, {len(values)} seeds)"
-    return f"{where} {average if are_complete else f'{low} to {high} ({len(values)} seeds)'}"
+    return f"{where} {average if are_equal else f'{low} to {high} ({len(values)} seeds)'}"
 
 
 def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
