@@ -70,5 +70,5 @@ class Sequences:
                 found.update(repr(None if array is None else array.tolist()).encode())
             else:  # no copy of what may be large
                 found.update(str(array.dtype).encode())
-                found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+                found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return found.hexdigest()

@@ -81,7 +81,8 @@ def test_a_checksum_covers_all_that_was_read(name: str) -> None:
     read = replace(some_sequences(), parts=("train", "test") * 12)
     starts = read.starts.copy()
     starts[1] += 1
-    assert read.labels is not None and read.times is not None
+    assert read.labels is not None
+    assert read.times is not None
     other = {
         "values": read.values + np.float32(1),
         "starts": starts,

@@ -99,3 +99,9 @@ def test_few_sequences_are_split_in_time() -> None:
     assert set(sequences.starts.tolist()) <= set(cut.starts.tolist())
     short = cut_in_time(sequences, 0.01, 0.25)
     assert short.parts == ("train", "train")
+
+
+def test_labels_that_single_precision_cannot_hold_are_refused() -> None:
+    numbers = np.array([2e201, *np.arange(23.0)])
+    with pytest.raises(DataError, match=r"expected labels up to 3\.4e\+38 in size, got 2e\+201 of the sequence s0"):
+        RegressTask.of(replace(some_sequences(kind="regress"), labels=numbers)).parts  # noqa: B018

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 
-def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFile) -> NDArray[np.float32]:
+def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFile) -> NDArray[np.float64]:
     """(R, D), NaN where a value is missing."""
     pl = polars()
     cast = frame.select(pl.col(*names).cast(pl.Float64, strict=False))
     gaps = [name for name, count in zip(names, cast.null_count().row(0), strict=True) if count]
     if gaps:
         cast = cast.with_columns([_mended(frame[name], cast[name], row, table) for name in gaps])
-    values_RD = cast.to_numpy()
+    values_RD: NDArray[np.float64] = cast.to_numpy()
     too_large = np.abs(values_RD) > LARGEST
     if too_large.any():
         wrong, place = (int(n) for n in np.argwhere(too_large)[0])
         expected = f"a finite number of at most {LARGEST:.3g}"
         refuse(table, row + wrong, names[place], expected, frame[names[place]][wrong])
-    return values_RD.astype(np.float32)
+    return values_RD
 
 
 def exact_numbers_of(frame: DataFrame, name: str, what: str, row: int, table: TableFile) -> NDArray[np.float64]:
