@@ -152,7 +152,7 @@ def _texts(array: NDArray[Any], name: str, count: int, path: Path) -> tuple[str,
         raise DataError(f"expected {count:,} texts or numbers as {name} in {path}, got {array.dtype} {array.shape}")
     if array.dtype.kind == "f" and np.isfinite(array).all() and (np.abs(array) < 2**53).all():
         array = array.astype(np.int64) if (array == np.round(array)).all() else array
-    texts = tuple(str(value) for value in array.tolist())
+    texts = tuple(str(value).strip() for value in array.tolist())
     for number, text in enumerate(texts):
         if text in UNLABELLED:
             raise DataError(f"expected {name} without gaps in {path}, got {name}[{number}] = {shown(text)}")

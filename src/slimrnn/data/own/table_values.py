@@ -65,16 +65,17 @@ def _mended(texts: Series, numbers: Series, row: int, table: TableFile) -> Serie
 
 
 def texts_of(frame: DataFrame, name: str, what: str, missing: Sequence[str], row: int, table: TableFile) -> Series:
-    """A column of which no value is missing."""
+    """A column of which no value is missing, without spaces around the texts."""
     pl = polars()
     dtype = frame[name].dtype
     if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Date)):
         raise DataError(f"expected texts or numbers as {name} in {table.path}, got {dtype}")
-    column = frame[name].cast(pl.String)
-    wrong = column.is_null() | column.str.strip_chars().is_in(list(missing))
+    given = frame[name].cast(pl.String)
+    column = given.str.strip_chars()
+    wrong = column.is_null() | column.is_in(list(missing))
     if wrong.any():
         place = wrong.arg_max() or 0
-        refuse(table, row + place, name, what, "" if column[place] is None else column[place])
+        refuse(table, row + place, name, what, "" if given[place] is None else given[place])
     return column
 
 
