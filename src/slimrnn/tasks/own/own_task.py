@@ -108,7 +108,7 @@ class OwnTask(Task):
             if recorded.get(option) != now:
                 raise DataError(
                     f"expected {getattr(self, option)} as it was when the net was trained, got other data: with these, "
-                    "the net would be tested on sequences that it has seen. Put the old file back, or train a new net; "
+                    "the net might be tested on sequences that it has seen. Put the old file back, or train a new net; "
                     "slimrnn predict answers for new sequences"
                 )
 
