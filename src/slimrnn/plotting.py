@@ -21,7 +21,7 @@ GREY, PALE, GRID = "#666666", "#9db4cc", "#e8e8e8"
 
 
 def styled(axes: Axes, title: str, subtitle: str = "") -> None:
-    """Title, subtitle, ticks, spines and grid of a figure. Texts may have names of the user's, in which $ is no math."""
+    """Title, subtitle, ticks, spines and grid of a figure. A $ in a user's name is no math."""
     shown = textwrap.fill(title[:1].upper() + title[1:], 52)
     axes.set_title(shown, loc="left", fontsize=16, weight="bold", pad=30, parse_math=False)
     at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}

@@ -16,7 +16,7 @@ from slimrnn.data.sequences import Sequences
 from slimrnn.estimators.reading import read
 
 X, Y, _ = ragged(12)
-ROLES = {"sequence": "id", "time": "t"}
+ROLES: dict[str, Any] = {"sequence": "id", "time": "t"}
 
 
 def table(shuffled: bool = False) -> dict[str, list[Any]]:

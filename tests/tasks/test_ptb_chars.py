@@ -187,7 +187,7 @@ def test_a_hidden_read_out_is_loaded_and_sampled_from(file: Path, tmp_path: Path
     train(replace(settings(task, updates=1, valid_size=5, test_size=5, out=out), model=model), quiet=True)
     net, _ = load_run(out)
     with torch.no_grad():
-        net.output[1].bias[2] += 100.0  # type: ignore[index, union-attr, operator]
+        net.output[1].bias[2] += 100.0  # type: ignore[index, union-attr]
     assert "".join(sample_text(net, task, "", 5, 0.0)) == 5 * task.symbols[2]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_a_checksum_covers_all_that_was_read(name: str) -> None:
     starts[1] += 1
     assert read.labels is not None
     assert read.times is not None
-    other = {
+    other: Any = {
         "values": read.values + np.float32(1),
         "starts": starts,
         "labels": read.labels[::-1],
