@@ -21,9 +21,11 @@ GREY, PALE, GRID = "#666666", "#9db4cc", "#e8e8e8"
 
 
 def styled(axes: Axes, title: str, subtitle: str = "") -> None:
-    """Title, subtitle, ticks, spines and grid of a figure."""
-    axes.set_title(textwrap.fill(title[:1].upper() + title[1:], 52), loc="left", fontsize=16, weight="bold", pad=30)
-    axes.annotate(subtitle, (0, 1), (0, 12), "axes fraction", "offset points", color=GREY, fontsize=12)
+    """Title, subtitle, ticks, spines and grid of a figure. A $ in a user's name is no math."""
+    shown = textwrap.fill(title[:1].upper() + title[1:], 52)
+    axes.set_title(shown, loc="left", fontsize=16, weight="bold", pad=30, parse_math=False)
+    at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(subtitle, (0, 1), (0, 12), **at, color=GREY, fontsize=12, parse_math=False)
     axes.tick_params(labelsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
@@ -43,6 +45,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, float, str]]) -> None:
         lift = max(free + below, 15 if detail else 0, height) - height  # details stay above the axis
         free = height + lift + 9
         style: dict[str, Any] = {"xycoords": at_end, "textcoords": "offset points", "color": color, "va": "center"}
+        style["parse_math"] = False  # a name of the user's may have a $
         axes.annotate(name, (1, value), (7, lift), fontsize=13, weight="bold", **style)
         axes.annotate(detail, (1, value), (7, lift - 15), fontsize=11, **style)
 

@@ -68,6 +68,9 @@ def test_pages_and_times_are_read_where_the_net_does(runs: Path, capsys: pytest.
     assert complaint(capsys, "recommend", run, "--items", "c,d", "--times", "0,1").startswith(
         "expected --pages, one for"
     )
+    for option in ("--pages", "--times"):
+        told = complaint(capsys, "recommend", str(runs / "items"), "--items", "c,d", option, "1,2")
+        assert told.startswith(f"expected no {option} for a net that does not read them, got 1,2")
     one = ["recommend", run, "--items", "c,d", "--pages", "x,y", "--times"]
     assert complaint(capsys, *one, "0") == "expected one of --times for each item, got 1 and 2"
     assert complaint(capsys, *one, "1,0") == "expected --times in ascending order, got 1,0"

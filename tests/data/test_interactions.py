@@ -289,3 +289,38 @@ def test_a_damaged_movielens_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         DataError, match=r"expected ratings\.dat of ml-1m at .*: put it there, or run slimrnn data get ml-1m"
     ):
         read_movielens("ml-1m")
+
+
+def test_two_columns_of_one_name_are_refused(write: Write) -> None:
+    with pytest.raises(DataError, match=r"expected different names in the header of .*, got 'user' more than once"):
+        read_interactions(write("log.csv", "user,user,item,time\n1,2,3,4\n"))
+
+
+def test_dates_that_are_another_day_elsewhere_are_refused(write: Write) -> None:
+    text = "user,item,time\na,1,01/12/2020\na,2,02/01/2020\n"
+    with pytest.raises(DataError, match=r"such as 2026-01-31 or .*, got '01/12/2020' in line 2"):
+        read_interactions(write("log.csv", text))
+    later = text.replace("01/12/2020", "2020-01-12")
+    with pytest.raises(DataError, match="got '02/01/2020' in line 3"):
+        read_interactions(write("log.csv", later))
+
+
+def test_the_case_of_a_suffix_does_not_matter(write: Write) -> None:
+    assert events(read_interactions(write("log.CSV", TABLE))) == events(read_interactions(write("plain.csv", TABLE)))
+
+
+@pytest.mark.parametrize("head", ["user item", "UserId ItemId", "who what"])
+def test_a_header_where_the_format_has_none_is_refused(write: Write, head: str) -> None:
+    with pytest.raises(
+        DataError, match=f"expected events from the first line .* got line 1 .*{head}.*: remove the line"
+    ):
+        read_interactions(write("log.txt", f"{head}\n1 2\n1 3\n"))
+    named = read_interactions(write("names.txt", "ann tea\nann milk\n"))
+    assert named.item_ids == ("milk", "tea")
+
+
+def test_spaces_around_ids_do_not_count(write: Write) -> None:
+    log = read_interactions(write("log.csv", "user,item,time\n 1,a ,3\n1,a,4\n"))
+    assert (log.user_ids, log.item_ids) == (("1",), ("a",))
+    with pytest.raises(DataError, match="got no item in line 2"):
+        read_interactions(write("gap.csv", "user,item,time\n1,  ,3\n"))

@@ -125,3 +125,34 @@ def test_what_is_wrong_is_refused() -> None:
         found.score([SERIES[0][:4]])
     with pytest.raises(ValueError, match="as predict gives them"):
         found.score(SERIES, SERIES[0])
+
+
+def test_a_generator_is_a_list_of_series() -> None:
+    found = forecaster().fit(one for one in SERIES)
+    assert (found.predict() == forecaster().fit(SERIES).predict()).all()
+    assert (found.predict(one for one in SERIES) == found.predict(SERIES)).all()
+    assert forecaster().fit(value for value in SERIES[0]).predict().shape == (4,)
+
+
+def test_the_median_is_that_of_the_fitted_quantiles() -> None:
+    found = forecaster().fit(SERIES)
+    before = found.predict()
+    found.set_params(quantiles=(0.5, 0.6, 0.9))
+    assert (found.predict() == before).all()
+    found.set_params(quantiles=(0.01, 0.05, 0.1, 0.5))
+    assert (found.predict() == before).all()
+
+
+def test_a_failed_fit_leaves_a_forecaster_as_it_was() -> None:
+    found = forecaster().fit(SERIES)
+    before = found.predict()
+    with pytest.raises(ValueError, match="expected series of at least"):
+        found.fit(SERIES[0][:5])
+    assert found.predict().shape == before.shape
+
+
+def test_values_that_single_precision_cannot_tell_apart_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected values that differ in their first seven digits"):
+        forecaster().fit([SERIES[0], 2e9 + SERIES[1]])
+    with pytest.raises(ValueError, match=r"in x, got values around 2e\+09"):
+        forecaster().fit(pandas.DataFrame({"x": 2e9 + SERIES[0]}))

@@ -16,7 +16,7 @@ from slimrnn.data.sequences import Sequences
 from slimrnn.estimators.reading import read
 
 X, Y, _ = ragged(12)
-ROLES = {"sequence": "id", "time": "t"}
+ROLES: dict[str, Any] = {"sequence": "id", "time": "t"}
 
 
 def table(shuffled: bool = False) -> dict[str, list[Any]]:
@@ -115,3 +115,30 @@ def test_rows_of_a_sequence_have_one_label() -> None:
         classifier(columns=["a", "b"], **ROLES).fit(pandas.DataFrame(table()), ["other", *kinds[1:]])
     with pytest.raises(ValueError, match=f"12 sequences, or for each of {len(kinds)} rows, got 3"):
         classifier(columns=["a", "b"], **ROLES).fit(pandas.DataFrame(table()), kinds[:3])
+
+
+def test_names_of_columns_may_be_numbers() -> None:
+    frame = pandas.DataFrame({0: table()["id"], 1: table()["t"], 2: table()["a"], 3: table()["b"]})
+    given = read(frame, sequence="0", time="1")
+    assert same(given.sequences)
+    assert given.names == ("2", "3")
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    frame = pandas.DataFrame([[0, 1.0, 2.0], [0, 3.0, 4.0]], columns=["id", "a", "a"])
+    with pytest.raises(ValueError, match="expected different names of columns in the frame, got 'a' more than once"):
+        read(frame, sequence="id")
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
+def test_the_steps_of_a_wide_frame_keep_their_order(frame: Any) -> None:
+    whole = np.stack([one[:5, 0] for one in X])
+    wide = {f"t{step}": whole[:, step] for step in range(5)}
+    found = classifier(updates=2).fit(frame(wide), Y)
+    assert found.feature_names_in_.tolist() == [*wide]
+    assert found.n_features_in_ == 1
+    assert (found.predict_proba(frame(wide)) == found.predict_proba(whole)).all()
+    with pytest.raises(ValueError, match=r"in their order \(t0, t1, t2, t3, t4\), got t4, t3, t2, t1, t0"):
+        found.predict(frame({name: wide[name] for name in reversed(wide)}))
+    unnamed = classifier(updates=2).fit(pandas.DataFrame(whole), Y)
+    assert not hasattr(unnamed, "feature_names_in_")

@@ -249,3 +249,18 @@ def test_it_is_an_attribute_of_the_package() -> None:
     assert slimrnn.__getattr__("estimators").SequenceClassifier is SequenceClassifier
     with pytest.raises(AttributeError, match="has no attribute 'estimator'"):
         slimrnn.estimator  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_failed_fit_leaves_a_classifier_as_it_was() -> None:
+    found = classifier(updates=2).fit(X, Y)
+    before = found.predict(X)
+    for wrong in (["p"] * len(X), ["p", "q"] * (len(X) // 2)):
+        with pytest.raises(ValueError, match="expected"):
+            found.set_params(validation_fraction=2.0).fit(X, wrong)
+    assert found.classes_.tolist() == NAMES.tolist()
+    assert (found.predict(X) == before).all()
+
+
+def test_numbers_that_single_precision_cannot_hold_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected numbers up to 3\.4e\+38 in size in y, got 2e\+201: rescale y"):
+        regressor().fit(X, [2e201, *SLOPES[1:]])

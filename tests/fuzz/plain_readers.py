@@ -27,7 +27,8 @@ def plainly(path: Path, read: Sequences) -> list[Series]:
     roles = read.roles or Roles()
     kind = path.suffixes[0][1:]
     if path.name == "labels.csv":
-        return [(row["file"], row["label"], _mfcc(path.parent / row["file"])) for row in _dicts(path.read_bytes())]
+        rows = [{name: text.strip() for name, text in row.items()} for row in _dicts(path.read_bytes())]
+        return [(row["file"], row["label"], _mfcc(path.parent / row["file"])) for row in rows]
     if kind in ("csv", "tsv"):
         raw = path.read_bytes()
         rows = _dicts(gzip.decompress(raw) if path.suffix == ".gz" else raw, kind == "tsv")
@@ -66,6 +67,8 @@ def _value(text: str) -> float:
 
 def _of_rows(rows: list[dict[str, str]], roles: Roles, read: Sequences) -> list[Series]:
     names = roles.columns or ()
+    for row in rows:
+        row.update({name: row[name].strip() for name in (roles.sequence, roles.label) if name in row})
     label = roles.label if roles.labels != "none" else None
     if roles.layout == "wide":
         found: list[Series] = []
@@ -129,7 +132,7 @@ def _plain_npz(path: Path) -> list[Series]:
         values = arrays[next(name for name in ("values", "x", "X", "data") if name in arrays)]
         names = [name for name in ("labels", "label", "y", "Y") if name in arrays]
         lengths = arrays.get("lengths")
-        labels = [str(v) for v in arrays[names[0]].tolist()] if names else [None] * len(values)
+        labels = [str(v).strip() for v in arrays[names[0]].tolist()] if names else [None] * len(values)
     return _padded(values, lengths, labels)
 
 

@@ -19,8 +19,10 @@ from exact_resume import check_exact_resume
 from real_data import needs_data
 from slimrnn.data.text import Text
 from slimrnn.errors import ConfigError
+from slimrnn.tasks import load_run
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.sentences import Sentences
+from slimrnn.tasks.text_sampling import sample_text
 from slimrnn.training import Config, ModelConfig, OptimConfig, Run, SequenceModule, train
 from slimrnn.training.batches import Batches
 from slimrnn.training.checks import build_model, check
@@ -175,6 +177,26 @@ def test_long_sentences_are_left_out_of_training_only(file: Path) -> None:
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(file: Path, tmp_path: Path, streams: int | None) -> None:
     config = settings(PTBCharsTask(file, streams=streams), bptt=5 if streams else None)
     check_exact_resume(config, tmp_path)
+
+
+@pytest.mark.parametrize("width", [3, 7])  # 7: as many as there are symbols
+def test_a_hidden_read_out_is_loaded_and_sampled_from(file: Path, tmp_path: Path, width: int) -> None:
+    task, out = PTBCharsTask(file), tmp_path / "run"
+    assert task.output_size == 7
+    model = replace(MODEL, readout_hidden=width)
+    train(replace(settings(task, updates=1, valid_size=5, test_size=5, out=out), model=model), quiet=True)
+    net, _ = load_run(out)
+    with torch.no_grad():
+        net.output[1].bias[2] += 100.0  # type: ignore[index, union-attr]
+    assert "".join(sample_text(net, task, "", 5, 0.0)) == 5 * task.symbols[2]
+
+
+def test_a_text_with_another_alphabet_is_refused(file: Path) -> None:
+    task = PTBCharsTask(file)
+    net = task.model(replace(MODEL, readout_hidden=7))
+    file.write_text(file.read_text() + "xyz" * 200)
+    with pytest.raises(ValueError, match="expected the text that the net was trained on, with 7 symbols"):
+        PTBCharsTask(file).check_weights(net.state_dict())
 
 
 @needs_data

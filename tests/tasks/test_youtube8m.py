@@ -85,6 +85,14 @@ def test_a_new_net_expects_three_labels_a_video() -> None:
     assert YouTube8MTask(classes=2).baselines["uniform"] == pytest.approx(2 * np.log(2))
 
 
+def test_a_hidden_read_out_is_alive() -> None:
+    torch.manual_seed(0)
+    net = YouTube8MTask(classes=50).model(ModelConfig("gru", 8, readout_hidden=16)).eval()
+    output, _ = net(torch.randn(3, 4, 1152))
+    assert output.std(0).min() > 1e-4
+    assert output.sigmoid().sum(-1).mean().item() == pytest.approx(3, rel=0.5)
+
+
 def test_a_video_is_a_function_of_its_number(task: YouTube8MTask) -> None:
     samples = task.samples("train", 0)
     assert samples.size == 60

@@ -66,6 +66,9 @@ def run(arguments: Sequence[str]) -> None:
             raise UsageError(
                 f"expected one of --{name} for each item, got {len(events[name])} and {len(events['items'])}"
             )
+    for name, feature in (("times", "gap"), ("pages", "page")):
+        if events[name] and feature not in model.inputs:
+            raise UsageError(f"expected no --{name} for a net that does not read them, got {','.join(events[name])}")
     events = known_events(task, events, options.skip_unknown)
     found = suggestions(task, model, events, options.top, options.with_seen)
     print(suggestion_table(found))

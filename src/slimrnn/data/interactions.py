@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed, shown
 from slimrnn.data.files import reading
-from slimrnn.data.tables import Table, kind_of, polars, read_table
+from slimrnn.data.own.iso_times import EXAMPLE
+from slimrnn.data.tables import WITHOUT_HEADER, Table, kind_of, polars, read_table
 from slimrnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ USUAL_NAMES = {
     "item": ("item", "item_id", "itemId", "movieId"),
     "time": ("timestamp", "time"),
 }
+
+YEAR = "^[0-9]{4}[-/]"
 
 Numbers = NDArray[np.int32]
 
@@ -96,6 +99,8 @@ def interactions_from(table: Table, path: Path, columns: Columns, skip_incomplet
     frame, rows, incomplete = _without_missing(frame, names, path, table.place, skip_incomplete)
     if len(frame) == 0:
         raise DataError(f"expected events in {path}, got none")
+    if kind_of(path) in WITHOUT_HEADER:
+        _check_no_header(frame, path, table.place(int(rows[0])))
     users, user_ids = _numbered(frame["user"])
     items, item_ids = _numbered(frame["item"])
     pages, page_ids = _numbered(frame["page"]) if "page" in names else (None, ())
@@ -140,6 +145,20 @@ def _names(present: Sequence[str], columns: Columns, path: Path) -> dict[str, st
     return names
 
 
+def _check_no_header(frame: DataFrame, path: Path, place: str) -> None:
+    """Names where ids are expected: usual ones, or texts where all other ids are numbers."""
+    pl = polars()
+    roles = ("user", "item")
+    usual = all(str(frame[role][0]).lower() in {name.lower() for name in USUAL_NAMES[role]} for role in roles)
+    numbers = frame.select([pl.col(role).cast(pl.String).cast(pl.Int64, strict=False) for role in roles])
+    odd = len(frame) > 1 and None in numbers.row(0) and sum(numbers[1:].null_count().row(0)) == 0
+    if usual or (odd and numbers.row(0) == (None, None)):
+        raise DataError(
+            f"expected events from the first line of {path} on, as its format has no header, got {place}: remove the "
+            "line, or write the table as .csv or .tsv"
+        )
+
+
 def _check_types(frame: DataFrame, names: dict[str, str], path: Path) -> None:
     """Parquet has lists, bytes and more."""
     pl = polars()
@@ -153,9 +172,12 @@ def _check_types(frame: DataFrame, names: dict[str, str], path: Path) -> None:
 def _without_missing(
     frame: DataFrame, names: dict[str, str], path: Path, place: Callable[[int], str], skip: bool
 ) -> tuple[DataFrame, NDArray[np.int64], int]:
-    """The rows that have all values, their numbers among all, and how many others there are."""
+    """The rows that have all values, without spaces around texts; their numbers among all, and how many others there
+    are."""
     pl = polars()
     frame = frame.fill_nan(None)
+    texts = [role for role, dtype in frame.schema.items() if dtype == pl.String]
+    frame = frame.with_columns([pl.col(role).str.strip_chars() for role in texts])
     empty = [pl.col(role).is_null() | (pl.col(role).cast(pl.String) == "") for role in frame.columns]
     missing = frame.select(pl.any_horizontal(empty)).to_series()
     count = int(missing.sum())
@@ -185,7 +207,8 @@ def _numbered(column: Series) -> tuple[Numbers, tuple[str, ...]]:
 
 
 def _seconds(column: Series, path: Path, name: str, place: Callable[[int], str]) -> NDArray[np.float64]:
-    """From numbers, or from dates as in 2026-01-31 or 2026-01-31 12:00:00."""
+    """From numbers, or from dates as in 2026-01-31 or 2026-01-31 12:00:00; in others, such as 01/02/2026, the month
+    comes first here and the day there."""
     pl = polars()
     given = column
     if column.dtype == pl.String:
@@ -193,7 +216,10 @@ def _seconds(column: Series, path: Path, name: str, place: Callable[[int], str])
         column = _dates(column) if numbers[0] is None else numbers
         if column.null_count():
             row = column.is_null().arg_max() or 0
-            raise DataError(f"expected numbers or dates as {name} in {path}, got {shown(given[row])} in {place(row)}")
+            raise DataError(
+                f"expected numbers or dates as {name} in {path}, such as {EXAMPLE}, got {shown(given[row])} in "
+                f"{place(row)}"
+            )
     if column.dtype.is_temporal():
         column = column.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
     seconds: NDArray[np.float64] = column.cast(pl.Float64).to_numpy().astype(np.float64)
@@ -204,8 +230,10 @@ def _seconds(column: Series, path: Path, name: str, place: Callable[[int], str])
 
 
 def _dates(column: Series) -> Series:
-    """Null where there is none: polars itself refuses a column in which it finds no form of dates."""
+    """Null where there is none, or the year does not come first: polars itself refuses a column in which it finds no
+    form of dates."""
     pl = polars()
+    column = column.to_frame("text").select(pl.when(pl.col("text").str.contains(YEAR)).then("text")).to_series()
     try:
         return column.str.to_datetime(strict=False, time_unit="us")
     except pl.exceptions.PolarsError:

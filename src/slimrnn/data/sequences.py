@@ -5,6 +5,7 @@ Shape suffixes: S steps of all sequences together, N sequences, D columns.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -58,3 +59,16 @@ class Sequences:
     def lengths(self) -> NDArray[np.int64]:
         """Steps of each sequence, (N)."""
         return np.diff(self.starts)
+
+    def checksum(self) -> str:
+        """Of all that was read: the same for the same sequences in the same order, in whatever file they are."""
+        found = hashlib.blake2b(digest_size=16)
+        for names in (self.columns, self.ids, self.parts):
+            found.update(repr(names).encode())
+        for array in (self.values, self.starts, self.labels, self.times):
+            if array is None or array.dtype == object:
+                found.update(repr(None if array is None else array.tolist()).encode())
+            else:  # no copy of what may be large
+                found.update(str(array.dtype).encode())
+                found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        return found.hexdigest()

@@ -23,6 +23,8 @@ WITHOUT_HEADER = {"txt": ("user", "item"), "dat": ("user", "item", "rating", "ti
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": " ", "dat": "::"}
 OTHERS = (";", "\t", "|")  # of a .csv file whose header has no comma: spreadsheets write them where "," is decimal
 
+HEAD = 2**20  # bytes in which a header ends
+
 _QUOTED = re.compile(rb'"[^"]*"')
 PACKED = (GZIP, b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # polars would unpack it, whatever its size
 
@@ -64,7 +66,9 @@ def parse_table(raw: bytes, path: Path, separator: str, names: Sequence[str] | N
         frame: DataFrame = pl.read_csv(raw, separator=separator[0], has_header=names is None, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DataError(_problem(raw, path, separator[0], error)) from None
-    if names is not None:
+    if names is None:
+        _check_different(next(_records(raw[:HEAD], separator[0]), (1, []))[1], path)
+    else:
         frame = _named(frame, names, len(separator), path)
     return Table(frame, lambda row: _place(raw, separator[0], row + (names is None)))
 
@@ -80,8 +84,8 @@ def polars() -> Any:
 
 def kind_of(path: Path) -> str:
     """csv, tsv, txt, dat or parquet."""
-    suffixes = path.suffixes[:-1] if path.suffix == ".gz" else path.suffixes
-    kind = suffixes[-1][1:] if suffixes else ""
+    suffixes = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
+    kind = suffixes[-1][1:].lower() if suffixes else ""
     if kind not in (*SEPARATORS, "parquet"):
         raise DataError(f"expected a log in .csv, .tsv, .parquet, .txt or .dat, got {path}")
     return kind
@@ -93,6 +97,13 @@ def separator_of(header: bytes, kind: str) -> str:
     if kind == "csv" and usual.encode() not in plain:
         return next((other for other in OTHERS if other.encode() in plain), usual)
     return usual
+
+
+def _check_different(header: Sequence[str], path: Path) -> None:
+    """polars gives the second column of a name another one."""
+    again = next((name for place, name in enumerate(header) if name and name in header[:place]), None)
+    if again is not None:
+        raise DataError(f"expected different names in the header of {path}, got {shown(again)} more than once")
 
 
 def _named(frame: DataFrame, names: Sequence[str], step: int, path: Path) -> DataFrame:

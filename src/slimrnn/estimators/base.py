@@ -124,8 +124,11 @@ class SequenceEstimator(BaseEstimator):
 
     # --- training ---------------------------------------------------------------------------------------
 
-    def _train(self, task: OwnTask, given: Given, seed: int) -> Self:
-        """Fit the net of a task on what was given. Ctrl-C is passed on, with the net as good as it was until then."""
+    def _train(self, task: OwnTask, given: Given, seed: int, learned: Mapping[str, Any]) -> Self:
+        """Fit the net of a task on what was given. Ctrl-C is passed on, with the net as good as it was until then.
+
+        `learned` are further attributes by name. All are set after the training, so that one that fails leaves an
+        estimator as it was."""
         with _as_value_errors():
             config = replace(self._config(task), seed=seed, tensorboard=False)
             found = train_in_memory(config, budget=self.budget, quiet=not self.verbose)
@@ -135,12 +138,15 @@ class SequenceEstimator(BaseEstimator):
         assert isinstance(known, OwnTask)
         self.task_ = replace(known).restored(known.facts())  # without the data
         self.n_features_in_ = len(given.sequences.columns)
-        if given.names is not None:
-            self.feature_names_in_ = np.array(given.names, dtype=object)
+        names = given.steps if given.names is None else given.names
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.history_, self.ended_ = found.history, found.ended
         self.n_iter_, self.best_update_, self.seed_ = found.updates, found.best_update, config.seed
+        for name, value in learned.items():
+            setattr(self, name, value)
         self._keep(given)
         if found.ended == "interrupted":
             raise KeyboardInterrupt
@@ -185,7 +191,8 @@ class SequenceEstimator(BaseEstimator):
         count = len(given.sequences.columns)
         if count != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} columns, as in fit, got {count}")
-        names = getattr(self, "feature_names_in_", range(count))
+        names = getattr(self, "feature_names_in_", ())
+        names = names if len(names) == count else range(count)  # those of a row for each sequence are of steps
         return replace(given, sequences=replace(given.sequences, columns=tuple(map(str, names))))
 
     def _known_columns(self, X: Any) -> Sequence[str] | None:

@@ -29,12 +29,12 @@ class SequenceClassifier(ClassifierMixin, LabelledEstimator):
     classes_: NDArray[Any] = field(init=False)
     """the classes in order, as columns of predict_proba"""
 
-    def _learned(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _learned(self, y: NDArray[Any]) -> tuple[NDArray[Any], dict[str, Any]]:
         check_classification_targets(y)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"expected at least two classes in y, got one class: {shown(self.classes_[0].item())}")
-        return numbers.reshape(-1).astype(str)  # by number: classes may be of any type
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"expected at least two classes in y, got one class: {shown(classes[0].item())}")
+        return numbers.reshape(-1).astype(str), {"classes_": classes}  # by number: classes may be of any type
 
     def _task(self, sequences: Sequences, seed: int) -> ClassifyTask:
         if self.class_weight not in (None, "balanced"):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from slimrnn.data.precision import Precision
 from slimrnn.data.sequences import Sequences
 from slimrnn.estimators.base import SequenceEstimator
 from slimrnn.estimators.files import array_of, array_record
@@ -77,7 +78,8 @@ class Forecaster(SequenceEstimator):
         frame of pandas or polars with a row for each step, which is one series unless `sequence` is given; NaN is a
         missing value. y is not used."""
         read = tuple(dict.fromkeys([*self._targets(), *(self.columns or ())]))
-        given, single = read_series(X, sequence=self.sequence, time=self.time, columns=read or None)
+        check = Precision(by_sequence=True)
+        given, single = read_series(X, sequence=self.sequence, time=self.time, columns=read or None, check=check)
         seed = self._begin()
         task = WholeForecastTask.of(
             given.sequences,
@@ -88,8 +90,7 @@ class Forecaster(SequenceEstimator):
             context=self.context,
             quantiles=tuple(self.quantiles),
         )
-        self.single_ = single
-        return self._train(task, given, seed)
+        return self._train(task, given, seed, {"single_": single})
 
     def _keep(self, given: Given) -> None:
         self.tail_ = self._tail(given.sequences)
@@ -97,8 +98,8 @@ class Forecaster(SequenceEstimator):
     def predict(self, X: Any = None) -> NDArray[np.float64]:
         """The next `horizon` values, the medians, of the series in X or, without it, of those that `fit` has seen:
         (N, H), (N, H, K) for several columns; without N for a single series."""
-        middle = list(self.quantiles).index(0.5)
-        answers: NDArray[np.float64] = self.predict_quantiles(X)[..., middle]
+        found = self.predict_quantiles(X)
+        answers: NDArray[np.float64] = found[..., self._task().quantiles.index(0.5)]
         return answers
 
     def predict_quantiles(self, X: Any = None) -> NDArray[np.float64]:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import Tensor
 
+from slimrnn._texts import listed
+from slimrnn.data.precision import Precision
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.estimators.base import SequenceEstimator
@@ -35,13 +37,15 @@ class LabelledEstimator(SequenceEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train a net. X: an array (N, T) or (N, T, D), a list of arrays (T,) or (T, D), or a frame of pandas or
         polars; NaN is a missing value. y: a label for each sequence or, with a frame, for each row."""
-        given = read(X, sequence=self.sequence, time=self.time, label=self.label, columns=self.columns)
-        sequences = replace(given.sequences, labels=self._learned(targets(given, y)), parts=None)
+        read_as = {"sequence": self.sequence, "time": self.time, "label": self.label}
+        given = read(X, **read_as, columns=self.columns, check=Precision())
+        labels, learned = self._learned(targets(given, y))
+        sequences = replace(given.sequences, labels=labels, parts=None)
         seed = self._begin()
-        return self._train(self._checked(self._task(sequences, seed)), given, seed)
+        return self._train(self._checked(self._task(sequences, seed)), given, seed, learned)
 
-    def _learned(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Labels as the task has them; keeps what it takes to translate them back."""
+    def _learned(self, y: NDArray[Any]) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Labels as the task has them, and attributes by name that it takes to translate them back."""
         raise NotImplementedError
 
     def _task(self, sequences: Sequences, seed: int) -> SequencesTask:
@@ -76,8 +80,15 @@ class LabelledEstimator(SequenceEstimator):
     def _read(self, X: Any) -> Given:
         """Sequences with the columns that `fit` has seen."""
         check_is_fitted(self)
-        columns = self._known_columns(X)
-        return self._known(read(X, sequence=self.sequence, time=self.time, label=self.label, columns=columns))
+        columns = self.columns if self.sequence is None else self._known_columns(X)
+        given = read(X, sequence=self.sequence, time=self.time, label=self.label, columns=columns)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and given.steps is not None and tuple(names) != given.steps:
+            raise ValueError(
+                f"expected the feature names that were passed during fit, in their order ({listed(names)}), got "
+                f"{listed(given.steps)}"
+            )
+        return self._known(given)
 
 
 def targets(given: Given, y: Any) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ MISSING = ("nan", "NaT", "<NA>")
 class LongFrame:
     """Its rows by sequence, in the order in which sequences first appear."""
 
-    values: NDArray[np.float32]  #: (S, D)
+    values: NDArray[np.float64]  #: (S, D)
     starts: NDArray[np.int64]
     columns: tuple[str, ...]
     ids: tuple[str, ...]
@@ -41,6 +41,10 @@ def read_long(
 
     ValueError for columns that are not there or hold no numbers, and for two steps at one time."""
     names = [str(name) for name in frame.columns]
+    held = dict(zip(names, frame.columns, strict=True))  # a frame may have numbers as names
+    if len(held) < len(names):
+        again = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected different names of columns in the frame, got {again!r} more than once")
     for role, name in (("sequence", sequence), ("time", time), *(("columns", one) for one in columns or ())):
         if name is not None and name not in names:
             hint = suggestion(name, names)
@@ -48,22 +52,24 @@ def read_long(
     if not len(frame):
         raise ValueError("expected a frame with at least one row, got none")
     taken = (sequence, time, label)
-    chosen = [n for n in names if n not in taken and _is_numeric(frame[n])] if columns is None else list(columns)
+    chosen = list(columns or ())
+    if columns is None:
+        chosen = [name for name in names if name not in taken and _is_numeric(frame[held[name]])]
     if not chosen:
         raise ValueError(f"expected columns of numbers beside {listed(filter(None, taken))}, got {listed(names)}")
-    rows, ids = _numbered(frame, sequence)
-    order, times = _ordered(frame, rows, ids, time)
-    with np.errstate(over="ignore"):
-        values = np.stack([_numbers(frame[name], name)[order] for name in chosen], 1).astype(np.float32)
+    columns_of = {name: frame[held[name]] for name in (*filter(None, taken), *chosen) if name in held}
+    rows, ids = _numbered(columns_of, sequence, len(frame))
+    order, times = _ordered(columns_of, rows, ids, time)
+    values = np.stack([_numbers(columns_of[name], name)[order] for name in chosen], 1)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
-    labels = np.asarray(frame[label]) if label in names else None
+    labels = np.asarray(columns_of[label]) if label in names else None
     return LongFrame(values, starts, tuple(chosen), ids, rows, times, labels)
 
 
-def _numbered(frame: Any, name: str | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _numbered(frame: Mapping[str, Any], name: str | None, count: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Which sequence each row belongs to, and the names of the sequences."""
     if name is None:
-        return np.zeros(len(frame), dtype=np.int64), ("series",)
+        return np.zeros(count, dtype=np.int64), ("series",)
     keys = np.asarray(frame[name])
     if has_missing(keys):
         raise ValueError(f"expected the sequence of every row in the column {name!r}, got rows without one")
@@ -76,7 +82,7 @@ def _numbered(frame: Any, name: str | None) -> tuple[NDArray[np.int64], tuple[st
 
 
 def _ordered(
-    frame: Any, rows: NDArray[np.int64], ids: tuple[str, ...], name: str | None
+    frame: Mapping[str, Any], rows: NDArray[np.int64], ids: tuple[str, ...], name: str | None
 ) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
     """The rows of the first sequence in their order, of the second, and so on; and their times."""
     if name is None:

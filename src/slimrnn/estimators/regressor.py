@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 
 from slimrnn.data.sequences import Sequences
 from slimrnn.estimators.labelled import LabelledEstimator
+from slimrnn.estimators.reading import LARGEST
 from slimrnn.tasks.own.regress import RegressTask
 
 
@@ -20,14 +21,18 @@ class SequenceRegressor(RegressorMixin, LabelledEstimator):
     """Predict a number for each sequence: `SequenceRegressor().fit(X, y).predict(X)`, on the task `regress` of
     `slimrnn train`."""
 
-    def _learned(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _learned(self, y: NDArray[Any]) -> tuple[NDArray[Any], dict[str, Any]]:
         try:
             numbers = y.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"expected numbers in y, got others: {error}") from None
         if not np.isfinite(numbers).all():
             raise ValueError(f"expected finite numbers in y, got {numbers[~np.isfinite(numbers)][0]}")
-        return numbers
+        if (large := np.abs(numbers) > LARGEST).any():
+            raise ValueError(
+                f"expected numbers up to {LARGEST:.2g} in size in y, got {numbers[large][0]:.3g}: rescale y"
+            )
+        return numbers, {}
 
     def _task(self, sequences: Sequences, seed: int) -> RegressTask:
         return RegressTask.of(sequences, sequences, valid_share=self._held_out, split_seed=seed)

@@ -30,7 +30,7 @@ from slimrnn.training.distillation import can_distil, each, has_classes
 from slimrnn.training.evaluation import measure
 from slimrnn.training.launch import ALONE
 from slimrnn.training.nets import WEIGHTS
-from slimrnn.training.record import Result
+from slimrnn.training.record import Result, Run
 from slimrnn.training.run import train
 from slimrnn.training.run_files import write_tensors
 from slimrnn.training.structure_texts import structure_text
@@ -59,6 +59,7 @@ def compress_run(
     """A new run in `out` with the compressed net of the run in `directory`, fine-tuned for so many updates. Its report
     is printed, and written to `out`/compression."""
     model, config = load_run(directory, task)
+    config.task.check_data(Run(directory).record.get("data") or {})
     plan = Plan.of(model, structures, keep)
     plan.check(budget)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -118,7 +118,8 @@ class PTBCharsTask(Task):
 
     def check_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Refuse a net with another alphabet."""
-        known = weights["readout.bias"].numel() if "readout.bias" in weights else None
+        last = next((name for name in ("output.1.bias", "readout.bias") if name in weights), None)
+        known = None if last is None else weights[last].numel()  # with a hidden layer the read-out's is not the last
         if known not in (None, self.output_size):
             found = f"{self.file} with {self.output_size}"
             raise ValueError(f"expected the text that the net was trained on, with {known} symbols, got {found}")

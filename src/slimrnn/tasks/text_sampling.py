@@ -33,7 +33,7 @@ def sample_text(
         if last == END and resets:
             state = net.rnn.initial_state()
         output, state = net.rnn.step(eye[symbols.index(last)], state)
-        scores = net.readout(output[None])[0]  # a sequence of one step
+        scores = net.output(net.readout(output[None]))[0]  # a sequence of one step
         last = prompt[place] if place < 0 else symbols[_draw(scores, temperature, float(uniform[place]))]
 
 

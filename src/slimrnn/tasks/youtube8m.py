@@ -136,7 +136,8 @@ class YouTube8MTask(Task):
         net = FrameModel(self.input_size, self.output_size, config, every_step=False)
         # A video has few of thousands of labels: without this the first hundreds of updates only lower all outputs,
         # through the state, which differs between videos.
-        nn.init.constant_(net.readout.bias, math.log(self._share / (1 - self._share)))
+        last: Any = net.output[1] if isinstance(net.output, nn.Sequential) else net.readout
+        nn.init.constant_(last.bias, math.log(self._share / (1 - self._share)))
         return net
 
 

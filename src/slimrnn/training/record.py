@@ -149,7 +149,7 @@ class Run:
         write_whole(self.directory / "run.json", content.encode())
 
     def check_continues(self, config: Config) -> None:
-        """Refuse settings other than those the run began with."""
+        """Refuse settings and data other than those the run began with."""
         if self.record.get("fingerprint") not in (None, fingerprint(config)):
             now = plain(config)
             differing = [name for name in now if name not in FREE and now[name] != self.config.get(name)]
@@ -161,6 +161,7 @@ class Run:
             raise ConfigError(
                 f"expected {shown(before)} updates, for which the cosine was made, got {config.updates:,}"
             )
+        config.task.check_data(self.record.get("data") or {})
 
 
 def start_record(directory: Path, config: Config, model: nn.Module, command: str | None) -> Run:

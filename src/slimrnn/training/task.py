@@ -178,6 +178,10 @@ class Task(ABC):
         """What run.json keeps of the data under "data", such as the names of classes: numbers, texts, lists, dicts."""
         return {}
 
+    def check_data(self, facts: Mapping[str, Any]) -> None:
+        """Raise a ValueError or a DataError if the data are no longer those that `facts` recorded."""
+        return
+
     def illustrate(self, model: nn.Module, directory: Path) -> None:
         """Write files and figures that show what the best net does into the directory of its run."""
         return

@@ -162,3 +162,8 @@ def test_arrays_need_no_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "a.csv").write_text("id,a\nx,1\n")
     with pytest.raises(DataError, match="expected the package polars, got none"):
         read_sequences(tmp_path / "a.csv")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"expected different columns in .*, got 'a' more than once"):
+        read_sequences(saved(tmp_path, values=VALUES, columns=["a", "a"]))

@@ -243,3 +243,10 @@ def test_ids_of_a_wide_table_differ(tmp_path: Path) -> None:
     assert message.startswith(
         "expected one row for each id of the wide table /a.csv, got two of 'n': line 2 (n,1,2,3,4,5)"
     )
+
+
+def test_spaces_around_labels_and_ids_do_not_count(tmp_path: Path) -> None:
+    found = read(tmp_path, "id,t,a,label\nx,0,1, u\nx ,1,3,u \n y,0,5,v\n")
+    assert (found.ids, labels_of(found)) == (("x", "y"), ["u", "v"])
+    wide = read(tmp_path, "label,t0,t1,t2,t3,t4\nu ,1,2,3,4,5\nu,1,2,3,4,5\n")
+    assert labels_of(wide) == ["u", "u"]

@@ -16,7 +16,8 @@ from own_cases import some_sequences, tasks, tiny
 from slimrnn.errors import ConfigError
 from slimrnn.tasks.own import ClassifyTask, ForecastTask, OwnTask, SequencesTask
 from slimrnn.tasks.own.predicting import heading, predictions
-from slimrnn.training import Batch, Run, train
+from slimrnn.training import Batch, ModelConfig, Run, train
+from slimrnn.training.checks import build_model
 
 every = pytest.mark.parametrize("task", tasks().values(), ids=tasks())
 
@@ -152,3 +153,19 @@ def test_facts_are_in_run_json(tmp_path: Path) -> None:
     assert data["classes"] == ["down", "up"]
     assert data["columns"] == ["x", "y"]
     assert len(data["mean"]) == len(data["scale"]) == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ModelConfig("gru", 16, "low-rank", rank=12),
+        ModelConfig("gru", 20, "block-diagonal", blocks=4),
+        ModelConfig("gru", 16, "low-rank(12)+diagonal", reset="before"),
+    ],
+)
+def test_all_variants_can_be_built(model: ModelConfig) -> None:
+    task = ClassifyTask.of(some_sequences())
+    variants = task.variants(tiny(task, model=model))
+    assert len(variants) > 3
+    for one in variants:
+        build_model(one)

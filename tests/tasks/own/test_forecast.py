@@ -164,6 +164,27 @@ def test_months_are_counted_as_months() -> None:
     assert np.abs(waves(clock.numbers(), (12,))[:12].sum(0)).max() < 1e-6
 
 
+@pytest.mark.parametrize("days", [28, 30, 31])
+@pytest.mark.parametrize("count", [3, 4, 30])
+def test_a_number_of_days_is_no_month(days: int, count: int) -> None:
+    times = np.datetime64("2024-01-22", "us") - np.timedelta64(days, "D") * np.arange(count)[::-1]
+    clock = Clock(times, count)
+    assert clock.later(2) == [str(np.datetime64("2024-01-22T00:00:00") + days * (k + 1) * 86_400) for k in range(2)]
+    assert (np.diff(clock.numbers()) == 1).all()
+
+
+@pytest.mark.parametrize("day", [0, 14, 27])
+def test_any_day_of_a_month_is_one_of_it(day: int) -> None:
+    months = np.array(["2023-07", "2023-08", "2023-09", "2023-11"], dtype="datetime64[M]").astype("datetime64[us]")
+    clock = Clock(months + np.timedelta64(day, "D"), 4)
+    assert np.diff(clock.numbers()).tolist() == [1, 1, 2]
+    assert clock.later(2) == ["2023-12", "2024-01"]
+    ends = Clock(np.array(["2023-07-31", "2023-08-31", "2023-09-30"], dtype="datetime64[us]"), 3)
+    assert ends.later(1) == ["2023-10"]
+    years = Clock(np.array(["2019-12-31", "2020-12-31", "2021-12-31"], dtype="datetime64[us]"), 3)
+    assert years.later(1) == ["2022"]
+
+
 def test_hours_go_on_by_their_step() -> None:
     hours = np.datetime64("2026-01-31T22:00:00", "us") + np.arange(3) * np.timedelta64(30, "m")
     assert Clock(hours, 3).later(3) == ["2026-01-31T23:30:00", "2026-02-01T00:00:00", "2026-02-01T00:30:00"]

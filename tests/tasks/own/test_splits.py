@@ -9,7 +9,7 @@ import pytest
 
 from own_cases import some_sequences
 from slimrnn.errors import DataError
-from slimrnn.tasks.own import ClassifyTask, RegressTask
+from slimrnn.tasks.own import ClassifyTask, RegressTask, TagTask
 from slimrnn.tasks.own.splits import cut_in_time, held_out
 
 
@@ -99,3 +99,22 @@ def test_few_sequences_are_split_in_time() -> None:
     assert set(sequences.starts.tolist()) <= set(cut.starts.tolist())
     short = cut_in_time(sequences, 0.01, 0.25)
     assert short.parts == ("train", "train")
+
+
+def test_labels_that_single_precision_cannot_hold_are_refused() -> None:
+    numbers = np.array([2e201, *np.arange(23.0)])
+    with pytest.raises(DataError, match=r"expected labels up to 3\.4e\+38 in size, got 2e\+201 of the sequence s0"):
+        RegressTask.of(replace(some_sequences(kind="regress"), labels=numbers)).parts  # noqa: B018
+
+
+def test_one_recording_can_do_without_validation() -> None:
+    cut = cut_in_time(some_sequences(1, "tag"), 0.0, 0.25)
+    assert cut.parts == ("train", "test")
+    task = TagTask.of(cut, valid_share=0.0)
+    assert {name: which.tolist() for name, which in task.parts.items()} == {"train": [0], "valid": [0], "test": [1]}
+
+
+def test_a_test_share_beside_a_test_file_is_said_to_do_nothing() -> None:
+    for share, said in ((0.2, False), (0.3, True)):
+        task = ClassifyTask.of(some_sequences(), test=some_sequences(5, seed=1), test_share=share)
+        assert ("--test-share 0.3 is not used" in task.suited_config()[1]) == said

@@ -21,6 +21,7 @@ from slimrnn.data.own.growing import Growing
 from slimrnn.data.own.number_text import number_in, numbers_in
 from slimrnn.data.own.padded import without_padding
 from slimrnn.data.own.text_lines import text_lines
+from slimrnn.data.precision import Precision
 from slimrnn.data.roles import Roles
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
@@ -35,14 +36,18 @@ def read_arff(path: Path, roles: Roles, to_predict: bool) -> Sequences:
     lines = text_lines(path, b"%")
     head = ArffHead.read(lines, path, roles.label)
     check_label(head.label, path, roles, to_predict)
-    rows, labels, places, channels = Growing(), [], [], 0
+    rows, channels = Growing(), 0
+    labels: list[Any] = []
+    places: list[int] = []
+    precision = Precision(by_sequence=roles.labels == "none")
     for number, text in lines:
         place = f"line {number:,} of {path}"
         values_TC, label = _row(text, head, place)
         channels = channels or values_TC.shape[1]
         if values_TC.shape[1] != channels:
             raise DataError(f"expected {channels} channels in {place}, got {values_TC.shape[1]}")
-        rows.add(values_TC[None])
+        precision.add(values_TC)
+        rows.add(values_TC[None].astype(np.float32))
         places.append(number)
         if label is not None:
             labels.append(number_in(label, "a number as label", place) if roles.numbers else label)
@@ -50,11 +55,12 @@ def read_arff(path: Path, roles: Roles, to_predict: bool) -> Sequences:
         raise DataError(f"expected rows after @data in {path}, got none")
     values, starts, notes = without_padding(rows.take(), lambda n: f"line {places[n]:,} of {path}")
     names = ("value",) if channels == 1 else tuple(f"dim{n + 1}" for n in range(channels))
-    found = Found(values, starts, names, head.label, np.array(labels) if labels else None, notes=notes)
+    known = np.array(labels) if labels else None
+    found = Found(values, starts, names, head.label, known, notes=notes, precision=precision)
     return finished(found, path, roles, to_predict)
 
 
-def _row(text: str, head: ArffHead, place: str) -> tuple[NDArray[np.float32], str | None]:
+def _row(text: str, head: ArffHead, place: str) -> tuple[NDArray[np.float64], str | None]:
     """Values (T, C) and the label."""
     values = _values(text, place)
     if len(values) != len(head.kinds):

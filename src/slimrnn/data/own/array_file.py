@@ -20,12 +20,14 @@ from slimrnn.data.own.npy import read_npy, read_npz
 from slimrnn.data.own.number_text import LARGEST
 from slimrnn.data.own.padded import without_padding
 from slimrnn.data.own.parts import PARTS
+from slimrnn.data.precision import Precision
 from slimrnn.data.roles import Roles
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 
 VALUES = ("values", "x", "X", "data")
 LABELS = ("labels", "label", "y", "Y")
+AT_A_TIME = 1 << 18  # steps whose double precision copy is held
 KNOWN = ("lengths", "ids", "columns", "parts", "split")
 
 
@@ -33,7 +35,7 @@ def read_arrays(path: Path, roles: Roles, to_predict: bool) -> Sequences:
     """Of an .npz file: `values`, `lengths`, `labels`, `ids`, `columns` and `parts`, of which only the first must be."""
     check_no_columns(path, roles)
     arrays = {"values": read_npy(path)} if path.suffix == ".npy" else read_npz(path)
-    found = _values(arrays, path)
+    found = _values(arrays, path, Precision(by_sequence=roles.labels == "none"))
     lengths_N = np.diff(found.starts)
     found.label = roles.label if roles.label in arrays else next((name for name in LABELS if name in arrays), None)
     if found.label is not None and roles.labels != "none":
@@ -41,9 +43,7 @@ def read_arrays(path: Path, roles: Roles, to_predict: bool) -> Sequences:
         found.labels = _labels(arrays[found.label], found.label, lengths_N, steps, roles, path)
     if "ids" in arrays:
         found.ids = _texts(arrays["ids"], "ids", len(lengths_N), path)
-        if len(set(found.ids)) < len(found.ids):
-            again = next(name for name in found.ids if found.ids.count(name) > 1)
-            raise DataError(f"expected different ids in {path}, got {shown(again)} more than once")
+        _check_different(found.ids, "ids", path)
     part = next((name for name in ("parts", "split") if name in arrays), None)
     if part is not None:
         texts = _texts(arrays[part], part, len(lengths_N), path)
@@ -57,7 +57,7 @@ def read_arrays(path: Path, roles: Roles, to_predict: bool) -> Sequences:
     return finished(found, path, roles, to_predict)
 
 
-def _values(arrays: Mapping[str, NDArray[Any]], path: Path) -> Found:
+def _values(arrays: Mapping[str, NDArray[Any]], path: Path, precision: Precision) -> Found:
     names = [name for name in VALUES if name in arrays]
     if len(names) != 1:
         raise DataError(
@@ -73,7 +73,9 @@ def _values(arrays: Mapping[str, NDArray[Any]], path: Path) -> Found:
     columns = ("value",) if channels == 1 else tuple(f"dim{n + 1}" for n in range(channels))
     if "columns" in arrays:
         columns = _texts(arrays["columns"], "columns", channels, path)
+        _check_different(columns, "columns", path)
     notes: list[str] = []
+    inside_NT = None
     if "lengths" in arrays:
         lengths_N = _lengths(arrays["lengths"], count, padded_NTC.shape[1], path)
         inside_NT = np.arange(padded_NTC.shape[1]) < lengths_N[:, None]
@@ -82,7 +84,9 @@ def _values(arrays: Mapping[str, NDArray[Any]], path: Path) -> Found:
     else:
         checked = _checked(padded_NTC, None, names[0], path)
         values, starts, notes = without_padding(checked, lambda n: f"{path}, {names[0]}[{n}]")
-    return Found(values, starts, columns, notes=notes)
+    if array.itemsize > 4 or array.dtype.kind in "iu":
+        _compare(padded_NTC, inside_NT, precision)
+    return Found(values, starts, columns, notes=notes, precision=precision)
 
 
 def _checked(padded_NTC: NDArray[Any], inside_NT: NDArray[Any] | None, name: str, path: Path) -> NDArray[np.float32]:
@@ -99,6 +103,22 @@ def _checked(padded_NTC: NDArray[Any], inside_NT: NDArray[Any] | None, name: str
             f"expected finite numbers of at most {LARGEST:.3g} in {path}, got {name}[{at}] = {padded_NTC[place]}"
         )
     return values_NTC
+
+
+def _compare(padded_NTC: NDArray[Any], inside_NT: NDArray[Any] | None, precision: Precision) -> None:
+    count, steps, channels = padded_NTC.shape
+    hop = -(-AT_A_TIME // steps)
+    for start in range(0, count, hop):
+        piece = padded_NTC[start : start + hop].astype(np.float64)
+        if inside_NT is not None:
+            piece = np.where(inside_NT[start : start + hop, :, None], piece, np.nan)
+        precision.add(piece.reshape(-1, channels), np.repeat(np.arange(start, start + len(piece)), steps))
+
+
+def _check_different(names: tuple[str, ...], what: str, path: Path) -> None:
+    if len(set(names)) < len(names):
+        again = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"expected different {what} in {path}, got {shown(again)} more than once")
 
 
 def _lengths(array: NDArray[Any], count: int, most: int, path: Path) -> NDArray[np.int64]:
@@ -132,7 +152,7 @@ def _texts(array: NDArray[Any], name: str, count: int, path: Path) -> tuple[str,
         raise DataError(f"expected {count:,} texts or numbers as {name} in {path}, got {array.dtype} {array.shape}")
     if array.dtype.kind == "f" and np.isfinite(array).all() and (np.abs(array) < 2**53).all():
         array = array.astype(np.int64) if (array == np.round(array)).all() else array
-    texts = tuple(str(value) for value in array.tolist())
+    texts = tuple(str(value).strip() for value in array.tolist())
     for number, text in enumerate(texts):
         if text in UNLABELLED:
             raise DataError(f"expected {name} without gaps in {path}, got {name}[{number}] = {shown(text)}")

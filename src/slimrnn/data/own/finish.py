@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from slimrnn._checks import suggestion
 from slimrnn._texts import listed
 from slimrnn.data.own.notes import missing_note
+from slimrnn.data.precision import Precision
 from slimrnn.data.roles import Roles
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
@@ -34,6 +35,7 @@ class Found:
     times: NDArray[Any] | None = None
     parts: tuple[str, ...] | None = None
     notes: list[str] = field(default_factory=list)
+    precision: Precision | None = None  # of the values before they were single
 
 
 def finished(found: Found, path: Path, roles: Roles, to_predict: bool) -> Sequences:
@@ -47,6 +49,9 @@ def finished(found: Found, path: Path, roles: Roles, to_predict: bool) -> Sequen
                 raise DataError(f"expected a channel {name} in {path}, got {listed(channels)}{hint}")
         values = values[:, [channels.index(name) for name in roles.columns]]
         channels = roles.columns
+    problem = None if found.precision is None or to_predict else found.precision.problem(found.channels, channels)
+    if problem is not None:
+        raise DataError(f"{path}: {problem}")
     wanted = roles.labels != "none"
     notes = [f"took {listed(channels)} as inputs{f', {found.label} as labels' if wanted and found.label else ''}"]
     notes += [*found.notes, *missing_note(values, channels)]

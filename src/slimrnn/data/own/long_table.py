@@ -18,6 +18,7 @@ from slimrnn.data.own.parts import PARTS
 from slimrnn.data.own.role_guess import RoleGuess
 from slimrnn.data.own.table_file import TableFile, refuse
 from slimrnn.data.own.table_values import Codes, exact_numbers_of, numbers_of, texts_of, times_of
+from slimrnn.data.precision import Precision
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 
@@ -34,14 +35,17 @@ class LongTable:
         self._rows = 0
         self._ids, self._names, self._parts = Codes(), Codes(), Codes()
         self._columns: dict[str, Growing] = {}
+        self._precision = Precision(by_sequence=self.roles.labels == "none")  # forecasts: each series has its level
 
     def add(self, frame: DataFrame) -> None:
         """The next rows."""
         roles, table, row = self.roles, self.table, self._rows
-        self._keep("values", numbers_of(frame, roles.columns or (), row, table))
+        values, ids = numbers_of(frame, roles.columns or (), row, table), None
+        self._keep("values", values.astype(np.float32))
         if roles.sequence is not None:
-            ids = texts_of(frame, roles.sequence, "the name of a sequence", ("",), row, table)
-            self._keep("ids", self._ids(ids))
+            ids = self._ids(texts_of(frame, roles.sequence, "the name of a sequence", ("",), row, table))
+            self._keep("ids", ids)
+        self._precision.add(values, np.zeros(len(values), np.int32) if ids is None else ids)
         if roles.time is not None:
             self._keep("times", times_of(frame, roles.time, self._dates, row, table))
         if roles.label is not None and roles.labels != "none":
@@ -86,6 +90,12 @@ class LongTable:
             tuple(self.notes),
             self.roles,
         )
+
+    def check_precision(self) -> None:
+        """Refuse columns whose values single precision does not tell apart."""
+        problem = self._precision.problem(self.roles.columns or ())
+        if problem is not None:
+            raise DataError(f"{self.table.path}: {problem}")
 
     def _keep(self, name: str, piece: NDArray[Any]) -> None:
         self._columns.setdefault(name, Growing()).add(piece)

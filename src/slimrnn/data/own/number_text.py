@@ -16,7 +16,7 @@ LARGEST = float(np.finfo(np.float32).max)
 _PLAIN = re.compile(r"[0-9+\-.eE,]*")  # what `float` reads in one way only
 
 
-def numbers_in(text: str, place: str) -> NDArray[np.float32]:
+def numbers_in(text: str, place: str) -> NDArray[np.float64]:
     """All of a text; NaN where a value is missing. `place` is for messages: "line 7 of a.ts"."""
     fields = text.split(",")
     try:
@@ -30,7 +30,7 @@ def numbers_in(text: str, place: str) -> NDArray[np.float32]:
         wrong = int(too_large.argmax())
         expected = f"a finite number of at most {LARGEST:.3g}"
         raise DataError(f"expected {expected} as value {wrong + 1:,} in {place}, got {shown(fields[wrong])}")
-    return numbers.astype(np.float32)
+    return numbers
 
 
 def number_in(text: str, what: str, place: str) -> float:

@@ -30,6 +30,8 @@ def read_own_table(path: Path, kind: str, roles: Roles, to_predict: bool) -> Seq
     reader = WideTable(table, guess) if guess.roles.layout == "wide" else LongTable(table, guess)
     for piece in chain([first], pieces):
         reader.add(piece)
+    if not to_predict:
+        reader.check_precision()
     return reader.sequences()
 
 

@@ -54,7 +54,7 @@ def read_rows(
             blank = not fields
             if len(fields) == len(names):
                 values = [_number(fields[n], names[n], line, name) for n in numbers]
-                yield Row(line, np.array(values, np.float32), tuple(fields[n] for n in others))
+                yield Row(line, np.array(values, np.float32), tuple(fields[n].strip() for n in others))
             elif fields:
                 raise DataError(f"expected {len(names)} values in line {line:,} of {name}, got {len(fields)}")
             line = reader.line_num + 2

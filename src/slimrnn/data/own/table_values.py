@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 
-def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFile) -> NDArray[np.float32]:
+def numbers_of(frame: DataFrame, names: Sequence[str], row: int, table: TableFile) -> NDArray[np.float64]:
     """(R, D), NaN where a value is missing."""
     pl = polars()
     cast = frame.select(pl.col(*names).cast(pl.Float64, strict=False))
     gaps = [name for name, count in zip(names, cast.null_count().row(0), strict=True) if count]
     if gaps:
         cast = cast.with_columns([_mended(frame[name], cast[name], row, table) for name in gaps])
-    values_RD = cast.to_numpy()
+    values_RD: NDArray[np.float64] = cast.to_numpy()
     too_large = np.abs(values_RD) > LARGEST
     if too_large.any():
         wrong, place = (int(n) for n in np.argwhere(too_large)[0])
         expected = f"a finite number of at most {LARGEST:.3g}"
         refuse(table, row + wrong, names[place], expected, frame[names[place]][wrong])
-    return values_RD.astype(np.float32)
+    return values_RD
 
 
 def exact_numbers_of(frame: DataFrame, name: str, what: str, row: int, table: TableFile) -> NDArray[np.float64]:
@@ -65,16 +65,17 @@ def _mended(texts: Series, numbers: Series, row: int, table: TableFile) -> Serie
 
 
 def texts_of(frame: DataFrame, name: str, what: str, missing: Sequence[str], row: int, table: TableFile) -> Series:
-    """A column of which no value is missing."""
+    """A column of which no value is missing, without spaces around the texts."""
     pl = polars()
     dtype = frame[name].dtype
     if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Date)):
         raise DataError(f"expected texts or numbers as {name} in {table.path}, got {dtype}")
-    column = frame[name].cast(pl.String)
-    wrong = column.is_null() | column.str.strip_chars().is_in(list(missing))
+    given = frame[name].cast(pl.String)
+    column = given.str.strip_chars()
+    wrong = column.is_null() | column.is_in(list(missing))
     if wrong.any():
         place = wrong.arg_max() or 0
-        refuse(table, row + place, name, what, "" if column[place] is None else column[place])
+        refuse(table, row + place, name, what, "" if given[place] is None else given[place])
     return column
 
 

@@ -20,6 +20,7 @@ from slimrnn.data.own.iso_times import EXAMPLE, iso_times
 from slimrnn.data.own.number_text import number_in, numbers_in
 from slimrnn.data.own.text_lines import text_lines
 from slimrnn.data.own.ts_head import TsHead
+from slimrnn.data.precision import Precision
 from slimrnn.data.roles import Roles
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
@@ -44,6 +45,7 @@ class _Reader:
     def __init__(self, path: Path, head: TsHead, roles: Roles) -> None:
         self.path, self.head, self.roles = path, head, roles
         self.channels, self.values, self.times = head.channels, Growing(), Growing()
+        self.precision = Precision(by_sequence=roles.labels == "none")
         self.dated: bool | None = None
         self.lengths: list[int] = []
         self.labels: list[Any] = []
@@ -76,7 +78,9 @@ class _Reader:
             raise DataError(
                 f"expected {self.lengths[0]:,} values in {place}, as @equalLength is true, got {len(columns[0][0]):,}"
             )
-        self.values.add(np.stack([values for values, _ in columns], 1))
+        values_TC = np.stack([values for values, _ in columns], 1)
+        self.precision.add(values_TC)
+        self.values.add(values_TC.astype(np.float32))
         if columns[0][1] is not None:
             self.times.add(columns[0][1])
         self.lengths.append(len(columns[0][0]))
@@ -88,7 +92,7 @@ class _Reader:
             raise DataError(f"expected a label at the end of {place}, got {shown(label)}")
         self.labels.append(number_in(label, "a number as label", place) if self.roles.numbers else label)
 
-    def _channel(self, text: str, place: str) -> tuple[NDArray[np.float32], NDArray[Any] | None]:
+    def _channel(self, text: str, place: str) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
         if not self.head.timed:
             return numbers_in(text, place), None
         if not _PAIRS.fullmatch(text):
@@ -117,4 +121,5 @@ class _Reader:
         channels = ("value",) if count == 1 else tuple(f"dim{n + 1}" for n in range(count))
         labels = np.array(self.labels) if self.labels else None
         times = self.times.take() if len(self.times) else None
-        return Found(self.values.take(), starts, channels, "label" if self.labels else None, labels, None, times)
+        label = "label" if self.labels else None
+        return Found(self.values.take(), starts, channels, label, labels, times=times, precision=self.precision)

@@ -19,6 +19,7 @@ from slimrnn.data.own.parts import PARTS
 from slimrnn.data.own.role_guess import RoleGuess
 from slimrnn.data.own.table_file import TableFile, refuse
 from slimrnn.data.own.table_values import exact_numbers_of, numbers_of, texts_of
+from slimrnn.data.precision import Precision
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 
@@ -38,13 +39,18 @@ class WideTable:
         self._rows = 0
         self._ids: dict[str, int] = {}
         self._values = Growing()
+        self._precision = Precision(by_sequence=self.roles.labels == "none")
         self._labels: list[Any] = []
         self._parts: list[str] = []
 
     def add(self, frame: DataFrame) -> None:
         """The next rows."""
         roles, table, row = self.roles, self.table, self._rows
-        self._values.add(numbers_of(frame, self._steps.names, row, table))
+        values = numbers_of(frame, self._steps.names, row, table)
+        self._values.add(values.astype(np.float32))
+        channels = len(self._steps.channels)
+        numbers = np.repeat(np.arange(row, row + len(values)), values.shape[1] // channels)
+        self._precision.add(values.reshape(-1, channels), numbers)
         if roles.sequence is not None:
             for name in texts_of(frame, roles.sequence, "the name of a sequence", ("",), row, table).to_list():
                 self._add_id(name)
@@ -72,6 +78,12 @@ class WideTable:
         parts = tuple(self._parts) or None
         columns = self._steps.channels
         return Sequences(values, starts, columns, ids, labels, None, parts, tuple(self.notes), self.roles)
+
+    def check_precision(self) -> None:
+        """Refuse channels whose values single precision does not tell apart."""
+        problem = self._precision.problem(self._steps.channels)
+        if problem is not None:
+            raise DataError(f"{self.table.path}: {problem}")
 
     def _add_id(self, name: str) -> None:
         row = len(self._ids)

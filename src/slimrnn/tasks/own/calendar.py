@@ -24,7 +24,7 @@ class Clock:
             seconds = times.astype("datetime64[ms]").astype(np.int64) / 1000
             self.step = float(np.median(np.diff(seconds))) or 1.0
             days = self.step / 86_400
-            self.unit = next((unit for unit, low, high in UNITS if low < days < high), None)
+            self.unit = next((u for u, low, high in UNITS if low < days < high and _counts(times, u)), None)
         else:
             self.step = float(np.median(np.diff(times))) or 1.0
 
@@ -51,6 +51,17 @@ class Clock:
             moved = last.astype("datetime64[ms]") + (ahead * self.step * 1000).round().astype("timedelta64[ms]")
             return [str(time).removesuffix(".000") for time in moved]
         return [f"{float(last) + step * self.step:.12g}" for step in ahead]
+
+
+def _counts(times: NDArray[Any], unit: str) -> bool:
+    """Whether times go by months or years, not by a number of days that is about as long: no two in one month, and on
+    one day of each, or with steps of different lengths."""
+    found = times.astype(f"datetime64[{unit}]")
+    steps = np.diff(times.astype("datetime64[ms]").astype(np.int64))
+    if (np.diff(found.astype(np.int64)) < 1).any():
+        return False
+    days = (times.astype("datetime64[D]") - found.astype("datetime64[D]")).astype(np.int64)
+    return bool((days == days[0]).all() or (steps % steps.min() != 0).any())
 
 
 def waves(numbers: NDArray[np.int64], periods: tuple[int, ...]) -> NDArray[np.float32]:

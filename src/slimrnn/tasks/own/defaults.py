@@ -9,8 +9,10 @@ import numpy as np
 
 from slimrnn._texts import listed
 from slimrnn.data.own.notes import plural
+from slimrnn.errors import ConfigError
 from slimrnn.tasks.own.own_task import OwnTask
 from slimrnn.tasks.own.sequences_task import SequencesTask
+from slimrnn.training.checks import build_model
 from slimrnn.training.config import Config, ModelConfig, OptimConfig
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ def described(task: SequencesTask, targets: str) -> str:
         sizes["valid"] = "none"
     shared = ", ".join(f"{size} for {name}" for name, size in sizes.items())
     lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
+    if test is not None and task.test_share != OwnTask.test_share:
+        lines.append(f"--test-share {task.test_share:g} is not used: the test set is a file of its own")
     return "\n".join([*lines, *sequences.notes])
 
 
@@ -132,5 +136,15 @@ def variants(config: Config) -> list[Config]:
         nets.append(replace(model, layers=2, dropout=0.2))
     nets += [replace(model, hidden=max(8, model.hidden // 2)), replace(model, readout_dropout=0.5)]
     longer = replace(config, optim=slow, updates=2 * config.updates, eval_every=every, checkpoint_every=every)
-    first, *others = (replace(config, model=net) for net in nets)
-    return [config, first, longer, *others]
+    tries = [replace(config, model=net) for net in nets]
+    possible = [one for one in tries if _is_possible(one)]
+    return [config, *possible[:1], longer, *possible[1:]]
+
+
+def _is_possible(config: Config) -> bool:
+    """Half the units may be fewer than the rank, or not divide into the blocks."""
+    try:
+        build_model(config)
+    except ConfigError:
+        return False
+    return True

@@ -43,8 +43,9 @@ def plot_confusion(counts_CC: Tensor, classes: Sequence[str], path: Path, title:
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     ticks = range(0, len(classes), -(-len(classes) // 40))
     names = [_short(classes[tick]) for tick in ticks]
-    axes.set_xticks(ticks, names, rotation=0 if max(map(len, names)) < 5 else 60, ha="center", fontsize=10)
-    axes.set_yticks(ticks, names, fontsize=10)
+    turn = 0 if max(map(len, names)) < 5 else 60
+    axes.set_xticks(ticks, names, rotation=turn, ha="center", fontsize=10, parse_math=False)  # $ is no math in a name
+    axes.set_yticks(ticks, names, fontsize=10, parse_math=False)
     axes.set_xlabel("predicted", fontsize=12)
     axes.set_ylabel("label", fontsize=12)
     axes.tick_params(length=0)
@@ -53,7 +54,7 @@ def plot_confusion(counts_CC: Tensor, classes: Sequence[str], path: Path, title:
         _write_counts(axes, counts_CC, shares)
     total = int(counts_CC.sum())
     subtitle = f"{total:,} for testing: accuracy {accuracy(counts_CC):.1%}, macro F1 {macro_f1(counts_CC):.3f}"
-    axes.set_title(title, loc="left", fontsize=15, weight="bold", pad=28)
+    axes.set_title(title, loc="left", fontsize=15, weight="bold", pad=28, parse_math=False)
     axes.annotate(subtitle, (0, 1), (0, 10), "axes fraction", "offset points", color=GREY, fontsize=11)
     save(figure, path)
 

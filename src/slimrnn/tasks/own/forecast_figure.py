@@ -58,7 +58,7 @@ def _draw(axes: Axes, task: ForecastTask, model: nn.Module, number: int) -> None
         axes.plot(steps, guesses[place], color=GREY, linewidth=1, linestyle="--", label=names[1])
         axes.plot(steps, found[place, :, middle], color=COLORS[0], linewidth=2, label=names[0])
     axes.axvline(x[origins[0]], color=GREY, linewidth=0.8)
-    axes.set_xlabel(label, fontsize=11)
+    axes.set_xlabel(label, fontsize=11, parse_math=False)
     axes.legend(loc="best", fontsize=10, frameon=False)
 
 

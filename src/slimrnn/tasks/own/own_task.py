@@ -15,7 +15,7 @@ from torch import nn
 from slimrnn._checks import check_number
 from slimrnn.data.roles import Labels, Roles
 from slimrnn.data.sequences import Sequences
-from slimrnn.errors import ConfigError
+from slimrnn.errors import ConfigError, DataError
 from slimrnn.tasks.own.reading import read_once
 from slimrnn.tasks.own.splits import SPLITS
 from slimrnn.training.config import Config
@@ -91,7 +91,26 @@ class OwnTask(Task):
         return {"roles": Roles(**{**roles, "columns": columns})}
 
     def facts(self) -> dict[str, Any]:
-        return {"roles": asdict(self.roles)}
+        checksums = self.checksums()
+        return {"roles": asdict(self.roles), **({"checksums": checksums} if checksums else {})}
+
+    def checksums(self) -> dict[str, str]:
+        """Of what the files hold now, by their options."""
+        return {} if self.file is None else {"file": self.sequences.checksum()}
+
+    def check_data(self, facts: Mapping[str, Any]) -> None:
+        """Refuse a file that has changed since: its parts would be drawn anew, and sequences of the training part
+        would come into the test. Runs of earlier versions have no checksum."""
+        recorded = facts.get("checksums")
+        if not isinstance(recorded, Mapping):
+            return
+        for option, now in self.checksums().items():
+            if recorded.get(option) != now:
+                raise DataError(
+                    f"expected {getattr(self, option)} as it was when the net was trained, got other data: with these, "
+                    "the net might be tested on sequences that it has seen. Put the old file back, or train a new net; "
+                    "slimrnn predict answers for new sequences"
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process reads the file itself."""

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn._checks import check_count
+from slimrnn.data.own.number_text import LARGEST
 from slimrnn.data.sequences import Sequences
 from slimrnn.errors import DataError
 from slimrnn.tasks.averages import average
@@ -151,4 +152,10 @@ def _targets(sequences: Sequences) -> NDArray[np.float64]:
     if not np.isfinite(numbers).all():
         place = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise DataError(f"expected a number as label of the sequence {sequences.ids[place]}, got {numbers[place]}")
+    if (large := np.abs(numbers) > LARGEST).any():
+        place = int(large.argmax())
+        raise DataError(
+            f"expected labels up to {LARGEST:.2g} in size, got {numbers[place]:.3g} of the sequence "
+            f"{sequences.ids[place]}: write them in a larger unit"
+        )
     return numbers

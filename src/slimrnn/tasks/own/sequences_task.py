@@ -115,6 +115,10 @@ class SequencesTask(OwnTask):
         """Learned on the training part."""
         return Scaling.learned(*self.part("train"))
 
+    def checksums(self) -> dict[str, str]:
+        test = None if self.test_file is None else self.test_sequences
+        return super().checksums() | ({} if test is None else {"test_file": test.checksum()})
+
     def facts(self) -> dict[str, Any]:
         return super().facts() | self.scaling.record()
 

@@ -51,7 +51,8 @@ def cut_in_time(sequences: Sequences, valid_share: float, test_share: float) -> 
         test = round(test_share * steps)
         valid = round(valid_share * (steps - test))
         sizes = (steps - test - valid, valid, test)
-        for part, size in zip(SPLITS, sizes if min(sizes) else (steps, 0, 0), strict=True):
+        enough = min(sizes[0], test) > 0 and (valid > 0 or not valid_share)
+        for part, size in zip(SPLITS, sizes if enough else (steps, 0, 0), strict=True):
             if size:
                 starts.append(starts[-1] + size)
                 ids.append(f"{name}, {part}")
