@@ -21,12 +21,12 @@ from slimrnn.errors import (
     TrainingError,
     is_out_of_memory,
 )
-from slimrnn.training.checkpoints import newest_checkpoint
+from slimrnn.training.checkpoints import list_checkpoints, newest_checkpoint
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import Curve
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
 from slimrnn.training.interrupts import Interrupts
-from slimrnn.training.launch import from_first, joined, my_place, telling_of_lost_processes
+from slimrnn.training.launch import Place, from_first, joined, my_place, telling_of_lost_processes
 from slimrnn.training.learner import Learner, net_to_train
 from slimrnn.training.locking import locked
 from slimrnn.training.loop import Callback, Loop
@@ -58,7 +58,7 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
         locked(config.out) if is_first and config.out else contextlib.nullcontext(),
         joined(place) as device,
     ):
-        net = (net_to_train(config) if model is None else model).to(device)
+        net = (_net(config, place) if model is None else model).to(device)
         learner = Learner(config, net, progress.say, place)
         if place.world > 1:
             learner.objective = DistributedDataParallel(learner.objective)
@@ -74,6 +74,12 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
 def score_weights(path: Path, config: Config) -> Scores:
     """The scores of the net whose weights are in a file."""
     return _scores(read_net(path, config), config, final_sizes(config))
+
+
+def _net(config: Config, place: Place) -> nn.Module:
+    """The net as it was at the start, unless there is a checkpoint to load into it."""
+    resumes = place.rank == 0 and config.out is not None and bool(list_checkpoints(config.out / "checkpoints"))
+    return net_to_train(config, resumes=from_first(resumes, place))
 
 
 def _prepare(job: Job, loop: Loop) -> None:
