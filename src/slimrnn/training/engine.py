@@ -65,9 +65,10 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
         with Interrupts() as interrupts:
             loop = Loop(config, learner, progress, interrupts, job.budget, job.callbacks)
             _prepare(job, loop)
-            with _noting_failures(loop), telling_of_lost_processes(place):
+            with _noting_failures(loop), _closing(loop), telling_of_lost_processes(place):
                 loop.run()
-        result: Result = from_first(_finish(loop) if is_first else None, place)
+        with _noting_failures(loop):
+            result: Result = from_first(_finish(loop) if is_first else None, place)
     return result
 
 
@@ -118,6 +119,8 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         status = "interrupted"
+        if loop.directory is not None:
+            loop.progress.say(f"stopped; to continue: slimrnn resume {loop.directory}")
         raise
     except Exception as error:
         explained = _explained(error, loop)
@@ -126,12 +129,21 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
             raise
         raise explained from None
     finally:
+        if status is not None and loop.directory is not None:
+            with contextlib.suppress(RunDirectoryError):  # the disk may be what failed
+                run = Run(loop.directory)
+                if run.result is None:  # else only a picture is missing
+                    run.write(status=status)
+
+
+@contextlib.contextmanager
+def _closing(loop: Loop) -> Iterator[None]:
+    try:
+        yield
+    finally:
         loop.progress.end()
         if loop.curve is not None:
             loop.curve.close()
-        if status is not None and loop.directory is not None:
-            with contextlib.suppress(RunDirectoryError):  # the disk may be what failed
-                Run(loop.directory).write(status=status)
 
 
 def _explained(error: Exception, loop: Loop) -> Exception:
