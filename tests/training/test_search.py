@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from training_cases import EchoTask, tiny
 
-from slimrnn.training import Config, ConfigError, ModelConfig, OptimConfig, Run, TrainingDiverged
+from slimrnn.training import Config, ConfigError, ModelConfig, OptimConfig, Result, Run, TrainingDiverged, train
 from slimrnn.training import search as searching
 from slimrnn.training.search import best_of
 
-FEW = {"updates": 2, "eval_every": 1, "checkpoint_every": 2}
+FEW: dict[str, Any] = {"updates": 2, "eval_every": 1, "checkpoint_every": 2}
 CONFIG = tiny(**FEW)
 IMPOSSIBLE = tiny(model=ModelConfig("gru", 8, "low-rank", rank=12), **FEW)
 DIVERGES = tiny(task=EchoTask(spoiled=0), optim=OptimConfig(max_recoveries=0), **FEW)
@@ -34,12 +35,12 @@ def test_the_first_setting_must_be_possible(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_leaves_the_best_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train, late = searching.train, ConfigError("found out late")
+    late = ConfigError("found out late")
 
-    def fails_once(config: Config, *arguments: object, **options: object) -> object:
+    def fails_once(config: Config, *arguments: Any, **options: Any) -> Result:
         if config.seed == 1:
             raise late
-        return train(config, *arguments, **options)  # type: ignore[arg-type]
+        return train(config, *arguments, **options)
 
     monkeypatch.setattr(searching, "train", fails_once)
     said: list[str] = []
