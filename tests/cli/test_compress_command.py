@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from own_cases import some_sequences, write_csv
 from slimrnn import GRU
 from slimrnn.cli import main
 from slimrnn.compression import CompressionReport
@@ -68,6 +69,7 @@ def test_a_stopped_fine_tuning_goes_on_exactly(trained: Path, tmp_path: Path, mo
         (["--budget", "1%"], "expected a budget of at least"),
         (["--budget", "few"], "as budget, got 'few'"),
         (["--keep", "foo"], "expected keep to match some of rnn.l0.input"),
+        (["--distil"], "expected --distil only with --fine-tune, got it without"),
         (["--fine-tune", "-1"], "expected --fine-tune of at least 0 updates, got -1"),
     ],
 )
@@ -77,3 +79,32 @@ def test_wrong_options_are_refused(
     assert main(["compress", str(trained), "--out", str(tmp_path / "x"), *arguments]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_a_directory_that_cannot_be_made_is_told_before_the_work(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = trained / "run.json"
+    assert main(["compress", str(trained), "--out", str(file / "x" / "y")]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == f"slimrnn: cannot write {file / 'x' / 'y'}: Not a directory\n"
+
+
+def test_a_classifier_of_own_data_learns_from_the_net_that_was_compressed(tmp_path: Path) -> None:
+    table, run, small = write_csv(some_sequences(), tmp_path / "table.csv"), tmp_path / "run", tmp_path / "small"
+    options = ["--model.hidden", "8", "--updates", "2", "--no-tensorboard"]
+    assert main(["train", "classify", "--file", str(table), *options, "--out", str(run)]) == 0
+    assert main(["compress", str(run), "--budget", "60%", "--fine-tune", "2", "--distil", "--out", str(small)]) == 0
+    assert Run(small).config["teacher"] == str(run)
+    again = ["train", "classify", "--file", str(table), *options, "--out", str(tmp_path / "again")]
+    assert main([*again, "--teacher", str(run)]) == 0
+
+
+def test_a_task_that_cannot_distil_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    assert main(["train", "reverse", "--model.hidden", "4", "--updates", "1", *SMALL, "--out", str(run)]) == 0
+    assert main(["compress", str(run), "--fine-tune", "2", "--distil", "--out", str(tmp_path / "x")]) == 2
+    assert (
+        "expected --distil with a task whose loss needs the net's output alone, got reverse" in capsys.readouterr().err
+    )

@@ -56,6 +56,13 @@ def test_a_table_is_all_that_classification_needs(
     assert piped(monkeypatch, capsys, run, table_text) == lines
 
 
+def test_what_the_user_chose_otherwise_is_said(tmp_path: Path, capsys: Capture) -> None:
+    trained("classify", some_sequences(), tmp_path, "--valid-share", "0.3")
+    said = capsys.readouterr().out
+    assert "none are held out for validation" in said
+    assert "\nbut as you chose: --valid-share 0.3, --model.hidden 4\n" in said
+
+
 def test_tags_come_line_by_line(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     run, table = trained("tag", some_sequences(kind="tag"), tmp_path)
     lines = predicted(capsys, str(run), "--file", str(table))

@@ -18,11 +18,13 @@ from training_cases import file_size_limit, tiny
 from slimrnn.training import (
     Run,
     RunDirectoryError,
+    engine,
     resume,
     train,
 )
-from slimrnn.training.checkpoints import list_checkpoints
+from slimrnn.training.checkpoints import checkpoint_path, list_checkpoints, remove_old
 from slimrnn.training.locking import is_locked, locked
+from slimrnn.training.run_files import remove_leftovers
 
 
 def test_existing_directory_is_refused_before_any_work(tmp_path: Path) -> None:
@@ -98,6 +100,60 @@ def test_a_run_in_use_is_refused(tmp_path: Path) -> None:
     script += "print(is_locked(Path(sys.argv[1])))\nwith locked(Path(sys.argv[1])): pass"
     with locked(tmp_path / "run"):
         assert not is_locked(tmp_path / "elsewhere")
+        assert is_locked(tmp_path / "run")  # to ask does not release it
+        with pytest.raises(RunDirectoryError, match="is in use: this process is training it"), locked(tmp_path / "run"):
+            pass
         other = subprocess.run([sys.executable, "-c", script, tmp_path / "run"], capture_output=True, text=True)
+    assert not is_locked(tmp_path / "run")
     assert other.stdout == "True\n"
     assert "is in use: another process is training it" in other.stderr
+
+
+def test_only_what_the_run_left_behind_is_deleted(tmp_path: Path) -> None:
+    names = ["run.json", "checkpoints/update-1", "tries/2/best", "compression/report"]
+    left = [tmp_path / Path(name).parent / f".{Path(name).name}.1.part" for name in names]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    remove_leftovers(tmp_path)
+    assert [path.exists() for path in left] == [False, False, True, True]
+
+
+def test_old_checkpoints_that_cannot_be_deleted_are_told_in_a_line(unprivileged: Path) -> None:
+    for number in range(3):
+        checkpoint_path(unprivileged, number).touch()
+    unprivileged.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    with pytest.raises(RunDirectoryError, match=r"cannot write .*update-000000000.safetensors: Permission denied"):
+        remove_old(unprivileged)
+    unprivileged.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (RunDirectoryError("cannot write x: No space left"), "failed: cannot write"),
+    ],
+)
+def test_a_run_stopped_in_its_last_evaluation_says_how_to_go_on(
+    error: BaseException,
+    status: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    config = tiny(tmp_path / "run", updates=4)
+
+    def fails(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_scores", fails)
+        with pytest.raises(type(error)) as raised:
+            train(config, quiet=True)
+    run = Run(tmp_path / "run")
+    assert run.status.startswith(status)
+    assert run.result is None
+    assert f"slimrnn resume {run.directory}" in f"{capsys.readouterr().out} {raised.value}"
+    assert resume(run.directory, config, quiet=True).ended == "finished"
+    assert Run(run.directory).status == "finished"

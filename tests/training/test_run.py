@@ -41,7 +41,7 @@ def test_directory_of_a_run(tmp_path: Path) -> None:
     record = json.loads((result.directory / "run.json").read_text())
     assert record["command"] == "slimrnn train echo"
     assert record["status"] == "finished"
-    task = {"name": "echo", "class": "training_cases:EchoTask", "length": 12, "spoiled": None}
+    task = {"name": "echo", "class": "training_cases:EchoTask", "length": 12, "spoiled": None, "tests": None}
     assert record["config"]["task"] == task
     assert record["parameters"]["total"] == sum(p.numel() for p in build_model(config).parameters())
     assert {"slimrnn", "torch", "lightning"} <= set(record["versions"])

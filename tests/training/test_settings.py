@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from slimrnn.training import (
     train,
 )
 from slimrnn.training.checks import build_model
+from slimrnn.training.in_memory import train_in_memory
 from slimrnn.training.run_files import read_tensors
+from slimrnn.training.search import best_of
 
 
 def test_recurrent_rate_of_zero_leaves_the_matrices(tmp_path: Path) -> None:
@@ -120,6 +123,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "got 500 sequences of 1,000,000,000 steps through 8 units, which take more than",
     ),
     ({"updates": 10**400}, "expected updates to be an integer of 64 bits, got a number of 1,329 bits"),
+    ({"optim": OptimConfig(schedule="cosin")}, "expected schedule to be one of .*got 'cosin'; did you mean 'cosine'"),  # type: ignore[arg-type]
+    ({"optim": OptimConfig("adamm")}, "expected optimizer to be one of .*got 'adamm'; did you mean 'adam'"),  # type: ignore[arg-type]
+    ({"optim": OptimConfig("sgd", momentum="0.9")}, "expected momentum to be a number, got '0.9'"),  # type: ignore[arg-type]
+    ({"optim": OptimConfig(max_recoveries=0.5)}, "expected max_recoveries to be an int, got 0.5"),  # type: ignore[arg-type]
+    ({"model": ModelConfig("gru", 8, pooling="men")}, "expected pooling to be one of .*got 'men'; did you mean 'mean'"),  # type: ignore[arg-type]
+    ({"workers": "2"}, "expected workers to be a number, got '2'"),
+    ({"seed": 0.5}, "expected seed to be an int, got 0.5"),
     ({"dtype": "float16"}, "expected dtype to be float32 or float64"),
 ]
 
@@ -131,6 +141,23 @@ def test_impossible_settings_are_refused_before_any_work(options: dict[str, Any]
     assert not (tmp_path / "run").exists()
     assert isinstance(error.value, TrainingError)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [("10", "to be a number, got '10'"), (float("nan"), "to be finite, got nan"), (-1, "to be at least 0, got -1")],
+)
+def test_a_budget_is_a_number_of_seconds(budget: Any, message: str, tmp_path: Path) -> None:
+    config = tiny(tmp_path / "run")
+    calls: list[Callable[[], object]] = [
+        lambda: train(config, budget=budget),
+        lambda: train_in_memory(config, budget=budget),
+        lambda: best_of([config], budget),
+    ]
+    for call in calls:
+        with pytest.raises(ConfigError, match=f"expected budget {message}"):
+            call()
+    assert not (tmp_path / "run").exists()
 
 
 def test_module_checks_too() -> None:

@@ -113,6 +113,16 @@ def test_on_a_terminal_one_line_is_rewritten(
     assert "\r\x1b[Ksomething\n" in out
 
 
+def test_a_run_without_updates_is_shown_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = train(tiny(tmp_path / "a", updates=1), quiet=True).directory / "final.safetensors"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+    assert train(tiny(tmp_path / "b", updates=0, start_from=start)).ended == "finished"
+    assert "━━━ 0/0  valid 0." in capsys.readouterr().out
+
+
 def test_quiet_and_other_processes_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     config: Config = tiny()
     Progress(config, quiet=True).evaluated({"update": 1, "train/loss": 1.0})

@@ -41,10 +41,12 @@ from slimrnn.training import (
 
 @dataclass(frozen=True)
 class EchoTask(Task):
-    """Repeat the number of three steps ago; sequences of different lengths. Sample `spoiled` of "train" is NaN."""
+    """Repeat the number of three steps ago; sequences of different lengths. Sample `spoiled` of "train" is NaN. "test"
+    may have a size, and all else goes on forever."""
 
     length: int = 12
     spoiled: int | None = None
+    tests: int | None = None
 
     name = "echo"
     every_step = True
@@ -63,7 +65,7 @@ class EchoTask(Task):
         return {"always 0.5": 1 / 12}
 
     def samples(self, split: str, seed: int) -> Samples:
-        return EchoSamples(self, split, random.key(seed, split))
+        return EchoSamples(self, split, random.key(seed, split), self.tests if split == "test" else None)
 
     def scores(self, output: Tensor, batch: Batch) -> dict[str, Score]:
         errors_TB = (output - batch.targets).squeeze(-1)
@@ -80,7 +82,7 @@ class EchoSamples:
     task: EchoTask
     split: str
     key: int
-    size: None = None
+    size: int | None = None
 
     def fetch(self, indices: Indices) -> Batch:
         steps = self.task.length
@@ -158,7 +160,8 @@ KILLED = {
 }
 
 
-UNEVEN = tiny(  # 5 sequences of different lengths
+UNEVEN = tiny(  # 5 sequences of different lengths; with a single one for testing, the second of two processes has none
+    task=EchoTask(tests=1),
     model=ModelConfig("lstm", 8, learn_initial_state=True),
     optim=OptimConfig(lr=1e-2, clip_norm=0.1, schedule="plateau", schedule_patience=1),
     bptt=5,

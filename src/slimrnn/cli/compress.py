@@ -38,7 +38,7 @@ class Options:
     weighted: bool = True
     """weight the approximation by the training data and its gradients"""
     distil: bool = True
-    """learn the outputs of the old net, where the task allows it; else the targets"""
+    """learn the outputs of the old net, by default where the task allows it; else the targets"""
     lr: float | None = None
     """peak learning rate; default: the more was taken away, the higher"""
     time_limit: Budget = None
@@ -53,10 +53,15 @@ def run(arguments: Sequence[str]) -> int:
     limit = seconds(options.time_limit)
     from slimrnn.compression.budget import read_budget
     from slimrnn.tasks.compressed_runs import compress_run
+    from slimrnn.training.run import check_can_be_made
 
     if options.fine_tune < 0:
         raise UsageError(f"expected --fine-tune of at least 0 updates, got {options.fine_tune}")
+    insists = "--distil" in arguments
+    if insists:
+        _check_distils(options)
     out = options.out or options.run.with_name(f"{options.run.name}-small")
+    check_can_be_made(out)
     try:
         budget = read_budget(options.budget)
         result, config = compress_run(
@@ -67,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
             structures=options.structures or None,
             keep=options.keep or None,
             weighted=options.weighted,
-            distil=None if options.distil else False,
+            distil=insists or (None if options.distil else False),
             rate=options.lr,
             task=options.task,
             limit=limit,
@@ -77,3 +82,16 @@ def run(arguments: Sequence[str]) -> int:
         raise UsageError(str(error)) from error
     show(result, config.task)
     return exit_code(result)
+
+
+def _check_distils(options: Options) -> None:
+    """Refuse a wish for distillation that would have no effect."""
+    from slimrnn.tasks import run_config
+    from slimrnn.training.distillation import can_distil
+    from slimrnn.training.record import Run
+
+    if not options.fine_tune:
+        raise UsageError("expected --distil only with --fine-tune, got it without: nothing is learned then")
+    task = run_config(Run(options.run), options.task).task
+    if not can_distil(task):
+        raise UsageError(f"expected --distil with a task whose loss needs the net's output alone, got {task.name}")

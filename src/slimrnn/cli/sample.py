@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tyro import MISSING
 from tyro.conf import Positional
@@ -15,9 +14,6 @@ from slimrnn.cli.settings import TaskClass, trained_net
 from slimrnn.errors import UsageError
 from slimrnn.tasks.ptb_chars import PTBCharsTask
 from slimrnn.tasks.text_sampling import sample_text
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

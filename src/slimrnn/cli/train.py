@@ -15,7 +15,7 @@ from slimrnn.cli.report import exit_code, show
 from slimrnn.cli.settings import starting_point
 from slimrnn.tasks import Contestant, comparison_table, run_config
 from slimrnn.tasks.own import OwnTask
-from slimrnn.training.config import Config
+from slimrnn.training.config import Config, plain
 from slimrnn.training.launch import my_place
 from slimrnn.training.record import Run
 from slimrnn.training.torch_rival import NAME as RIVAL
@@ -89,6 +89,18 @@ def _filled(arguments: Sequence[str]) -> Any:
     suited, why = filled.task.suited_config()
     if not why:
         return filled
+    chosen = parse(run_options(Options(), suited), rest, prog, compact=True)
     if my_place().rank == 0:
-        print(f"{why}\n")
-    return parse(run_options(Options(), suited), rest, prog, compact=True)
+        instead = _instead(suited, config_of(chosen))
+        print(f"{why}\n" + (f"but as you chose: {instead}\n" if instead else ""))
+    return chosen
+
+
+def _instead(suited: Config, chosen: Config) -> str:
+    """The options by which data and net are other than those that suit the data."""
+    found: list[str] = []
+    for part, prefix in (("task", ""), ("model", "model.")):
+        before, after = plain(getattr(suited, part)), plain(getattr(chosen, part))
+        differing = (name for name, value in after.items() if value != before[name])
+        found += [f"--{prefix}{name.replace('_', '-')} {after[name]}" for name in differing]
+    return ", ".join(found)

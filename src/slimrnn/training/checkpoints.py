@@ -11,7 +11,7 @@ from torch import Tensor
 
 from slimrnn._texts import shown
 from slimrnn.errors import CheckpointError
-from slimrnn.training.run_files import read_tensors, write_tensors
+from slimrnn.training.run_files import read_tensors, write_tensors, writing
 
 FORMAT = "checkpoint"
 KEPT = 2
@@ -55,7 +55,8 @@ def list_checkpoints(directory: Path) -> list[Path]:
 def remove_old(directory: Path) -> None:
     """Keep the newest."""
     for path in list_checkpoints(directory)[:-KEPT]:
-        path.unlink()
+        with writing(path):
+            path.unlink(missing_ok=True)
 
 
 def newest_checkpoint(directory: Path, run: str, say: Callable[[str], None]) -> dict[str, Any] | None:

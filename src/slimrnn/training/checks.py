@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from slimrnn._checks import check_count, check_number, check_probability
+from slimrnn._checks import check_choice, check_count, check_number, check_probability, suggestion
 from slimrnn._memory import available_memory, in_gigabytes
 from slimrnn._texts import shown
 from slimrnn.errors import ConfigError, is_out_of_memory
@@ -46,21 +47,52 @@ def check(config: Config) -> None:
     for name in OPTIONAL_COUNTS:
         if getattr(config, name) is not None:
             _run(check_count, name, getattr(config, name))
-    if config.workers < 0:
-        raise ConfigError(f"expected workers to be at least 0, got {config.workers}")
+    _check_at_least_zero("workers", config.workers)
+    for name, whole in (("seed", config.seed), ("workers", config.workers)):
+        _check_whole(name, whole)
     if config.threads is not None and config.threads > MOST_THREADS:
         raise ConfigError(f"expected threads to be at most {MOST_THREADS:,}, got {config.threads:,}")
     if config.stop_at is not None:
         _run(check_number, "stop_at", config.stop_at)
     if config.dtype not in ("float32", "float64"):
         raise ConfigError(f"expected dtype to be float32 or float64, got {config.dtype!r}")
+    _check_choices(config.model)
+    _check_choices(config.optim)
+    _check_optim(config.optim)
     _check_together(config)
     _check_memory(config)
-    _check_optim(config.optim)
     try:
         config.task.check(config)
     except ValueError as error:
         raise ConfigError(str(error)) from None
+
+
+def check_budget(budget: float | None) -> None:
+    """Of time, in seconds."""
+    if budget is not None:
+        _check_at_least_zero("budget", budget)
+
+
+def _check_choices(settings: Any) -> None:
+    """Refuse values that are none of those listed; the command line does so by itself, Python does not."""
+    for name, kind in get_type_hints(type(settings)).items():
+        if get_origin(kind) is Literal:
+            value = getattr(settings, name)
+            try:
+                check_choice(name, value, get_args(kind))
+            except ValueError as error:
+                raise ConfigError(f"{error}{suggestion(value, get_args(kind))}") from None
+
+
+def _check_at_least_zero(name: str, value: Any) -> None:
+    _run(check_number, name, value)
+    if value < 0:
+        raise ConfigError(f"expected {name} to be at least 0, got {value}")
+
+
+def _check_whole(name: str, value: object) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ConfigError(f"expected {name} to be an int, got {value!r}")
 
 
 def _check_sizes(value: object, where: str) -> None:
@@ -144,9 +176,6 @@ def _check_memory(config: Config) -> None:
 
 
 def _check_optim(optim: OptimConfig) -> None:
-    for name, most in (("momentum", 1.0), ("schedule_factor", 1.0)):
-        if getattr(optim, name) >= most:
-            raise ConfigError(f"expected {name} below {most:g}, got {getattr(optim, name)}")
     for name in ("lr", "clip_norm", "clip_value", "eps", "schedule_factor"):
         value = getattr(optim, name)
         if value is not None:
@@ -155,10 +184,11 @@ def _check_optim(optim: OptimConfig) -> None:
                 raise ConfigError(f"expected {name} to be positive, got {value}")
     at_least_zero = ("accumulator_start", "weight_decay", "recurrent_rate", "scale_rate", "penalty", "momentum")
     for name in (*at_least_zero, "max_recoveries"):
-        value = getattr(optim, name)
-        _run(check_number, name, value)
-        if value < 0:
-            raise ConfigError(f"expected {name} to be at least 0, got {value}")
+        _check_at_least_zero(name, getattr(optim, name))
+    _check_whole("max_recoveries", optim.max_recoveries)
+    for name in ("momentum", "schedule_factor"):
+        if getattr(optim, name) >= 1:
+            raise ConfigError(f"expected {name} below 1, got {getattr(optim, name)}")
     _run(check_probability, "decay", optim.decay)
     for name in ("schedule_every", "schedule_patience"):
         _run(check_count, name, getattr(optim, name))

@@ -143,7 +143,8 @@ class Config:
     batch_size: int = 20
     """sequences per update, over all processes"""
     train_size: int | None = None
-    """size of a fixed training set, reshuffled every epoch; default: every sequence is new"""
+    """size of a fixed training set, reshuffled every epoch; default: all
+    sequences of the data, or, where the task makes them, new ones all the time"""
     valid_size: int = 1000
     """size of the validation set"""
     test_size: int | None = None

@@ -57,7 +57,7 @@ def has_classes(output: Tensor, batch: Batch) -> bool:
 
 def can_distil(task: Task) -> bool:
     """Whether the loss of a task is one of the net's output alone."""
-    return type(task).run is Task.run
+    return type(task).run is Task.run if task.distils is None else task.distils
 
 
 def read_teacher(config: Config) -> nn.Module:

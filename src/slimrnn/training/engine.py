@@ -21,12 +21,12 @@ from slimrnn.errors import (
     TrainingError,
     is_out_of_memory,
 )
-from slimrnn.training.checkpoints import newest_checkpoint
+from slimrnn.training.checkpoints import list_checkpoints, newest_checkpoint
 from slimrnn.training.config import Config, plain
 from slimrnn.training.curve import Curve
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, final_sizes, measure
 from slimrnn.training.interrupts import Interrupts
-from slimrnn.training.launch import from_first, joined, my_place, telling_of_lost_processes
+from slimrnn.training.launch import Place, from_first, joined, my_place, telling_of_lost_processes
 from slimrnn.training.learner import Learner, net_to_train
 from slimrnn.training.locking import locked
 from slimrnn.training.loop import Callback, Loop
@@ -58,22 +58,29 @@ def work(job: Job, model: nn.Module | None = None) -> Result:
         locked(config.out) if is_first and config.out else contextlib.nullcontext(),
         joined(place) as device,
     ):
-        net = (net_to_train(config) if model is None else model).to(device)
+        net = (_net(config, place) if model is None else model).to(device)
         learner = Learner(config, net, progress.say, place)
         if place.world > 1:
             learner.objective = DistributedDataParallel(learner.objective)
         with Interrupts() as interrupts:
             loop = Loop(config, learner, progress, interrupts, job.budget, job.callbacks)
             _prepare(job, loop)
-            with _noting_failures(loop), telling_of_lost_processes(place):
+            with _noting_failures(loop), _closing(loop), telling_of_lost_processes(place):
                 loop.run()
-        result: Result = from_first(_finish(loop) if is_first else None, place)
+        with _noting_failures(loop):
+            result: Result = from_first(_finish(loop) if is_first else None, place)
     return result
 
 
 def score_weights(path: Path, config: Config) -> Scores:
     """The scores of the net whose weights are in a file."""
     return _scores(read_net(path, config), config, final_sizes(config))
+
+
+def _net(config: Config, place: Place) -> nn.Module:
+    """The net as it was at the start, unless there is a checkpoint to load into it."""
+    resumes = place.rank == 0 and config.out is not None and bool(list_checkpoints(config.out / "checkpoints"))
+    return net_to_train(config, resumes=from_first(resumes, place))
 
 
 def _prepare(job: Job, loop: Loop) -> None:
@@ -112,6 +119,8 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         status = "interrupted"
+        if loop.directory is not None:
+            loop.progress.say(f"stopped; to continue: slimrnn resume {loop.directory}")
         raise
     except Exception as error:
         explained = _explained(error, loop)
@@ -120,12 +129,21 @@ def _noting_failures(loop: Loop) -> Iterator[None]:
             raise
         raise explained from None
     finally:
+        if status is not None and loop.directory is not None:
+            with contextlib.suppress(RunDirectoryError):  # the disk may be what failed
+                run = Run(loop.directory)
+                if run.result is None:  # else only a picture is missing
+                    run.write(status=status)
+
+
+@contextlib.contextmanager
+def _closing(loop: Loop) -> Iterator[None]:
+    try:
+        yield
+    finally:
         loop.progress.end()
         if loop.curve is not None:
             loop.curve.close()
-        if status is not None and loop.directory is not None:
-            with contextlib.suppress(RunDirectoryError):  # the disk may be what failed
-                Run(loop.directory).write(status=status)
 
 
 def _explained(error: Exception, loop: Loop) -> Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -35,7 +36,9 @@ class EvaluationBatches:
         self.batches = list(_cut(indices[longest_first], steps[longest_first], config))
 
     def _steps(self, indices: Indices) -> Indices:
-        """Of each sequence."""
+        """Of each sequence; there are none where a split has fewer than there are processes."""
+        if not len(indices):
+            return indices
         find = getattr(self.samples, "lengths", None)
         if find is None:
             return np.full(len(indices), len(self.samples.fetch(indices[:1]).inputs))
@@ -99,15 +102,23 @@ class Totals:
             self.kept.setdefault(name, []).append(rows.cpu())
 
     def scores(self, task: Task, device: torch.device, world: int = 1) -> dict[str, float]:
-        """All scores of the task, over `world` processes, which must all ask."""
-        sums = torch.tensor(list(self.sums.values()), dtype=torch.float64, device=device)
+        """All scores of the task, over `world` processes, which must all ask; NaN where nothing had a weight. A process
+        may have had no batch: the others know the names."""
+        names = list(self.sums)
         kept = {name: torch.cat(rows) for name, rows in self.kept.items()}
         if world > 1:
+            everyone: list[Any] = [None] * world
+            torch.distributed.all_gather_object(everyone, (names, kept))
+            names = list(dict.fromkeys(name for theirs, _ in everyone for name in theirs))
+            rows = [(name, part) for _, theirs in everyone for name, part in theirs.items()]
+            kept = {name: torch.cat([part for owner, part in rows if owner == name]) for name, _ in rows}
+        sums = torch.tensor([self.sums.get(name, [0.0, 0.0]) for name in names], dtype=torch.float64, device=device)
+        if world > 1:
             torch.distributed.all_reduce(sums)
-            everyone: list[dict[str, Tensor]] = [{}] * world
-            torch.distributed.all_gather_object(everyone, kept)
-            kept = {name: torch.cat([one[name] for one in everyone if name in one]) for name in {**everyone[0], **kept}}
-        means = {name: total / weight for name, (total, weight) in zip(self.sums, sums.tolist(), strict=True)}
+        means = {
+            name: total / weight if weight else math.nan
+            for name, (total, weight) in zip(names, sums.tolist(), strict=True)
+        }
         return means | (task.pooled(kept) if kept else {}) | task.derived(means)
 
 

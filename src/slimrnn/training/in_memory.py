@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from slimrnn.training.checks import check_budget
 from slimrnn.training.config import Config
 from slimrnn.training.curve import Row
 from slimrnn.training.engine import run_settings
@@ -32,6 +33,7 @@ def train_in_memory(config: Config, *, budget: float | None = None, quiet: bool 
 
     Ctrl-C ends the training at once, and what it came to is returned as "interrupted"; the caller decides whether to
     go on."""
+    check_budget(budget)
     model = net_to_train(config)
     with run_settings(config):
         progress = Progress(config, quiet, speaks=not quiet)

@@ -94,6 +94,15 @@ def from_first(value: Any, place: Place) -> Any:
     return shared[0]
 
 
+def in_any_process(is_so: bool, place: Place, device: torch.device) -> bool:
+    """Whether it is so in some process; all processes must call this."""
+    if place.world == 1:
+        return is_so
+    count = torch.tensor(int(is_so), device=device)
+    torch.distributed.all_reduce(count)
+    return bool(count)
+
+
 def launch(work: Callable[..., object], arguments: tuple[Any, ...], devices: int) -> None:
     """Call `work(*arguments)` in `devices` new processes, with torchrun's environment variables."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang

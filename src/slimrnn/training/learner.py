@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from slimrnn.training.config import Config
 from slimrnn.training.distillation import Distillation, each
 from slimrnn.training.launch import ALONE, Place
 from slimrnn.training.models.sequence_model import learned_initial_states, recurrent_layers
-from slimrnn.training.nets import load_weights_from
+from slimrnn.training.nets import START, load_weights_from
 from slimrnn.training.optim import build_optimizer, clip_gradients_, freeze_recurrent_, gradient_norm
 from slimrnn.training.rates import Rate, refresh_rate_
 from slimrnn.training.recovery import GoodState, is_finite
@@ -27,19 +28,26 @@ from slimrnn.training.task import Batch, Score, Task
 TINY = 1e-30
 
 
-def net_to_train(config: Config, model: nn.Module | None = None) -> nn.Module:
-    """Check the settings; the task's net, or `model`, with frozen matrices or layers if the settings say so."""
+def net_to_train(config: Config, model: nn.Module | None = None, *, resumes: bool = False) -> nn.Module:
+    """Check the settings; the task's net, or `model`, with frozen matrices or layers if the settings say so. A run that
+    `resumes` has all weights in its checkpoint, and does not need the file that it started from."""
     check(config)
     model = build_model(config) if model is None else model.to(getattr(torch, config.dtype))
-    if config.start_from is not None:
-        here = None if config.out is None else config.out / config.start_from.name  # where the run has been moved
-        load_weights_from(model, here if here is not None and here.exists() else config.start_from)
+    if config.start_from is not None and not resumes:
+        load_weights_from(model, _start(config.start_from, config.out))
     if config.optim.recurrent_rate == 0:
         freeze_recurrent_(model)
     if config.optim.readout_only:
         for stack in recurrent_layers(model):
             stack.requires_grad_(False)
     return model
+
+
+def _start(start_from: Path, directory: Path | None) -> Path:
+    """The file to start from: of a compressed run, the one in its own directory, which may have been moved. Files of
+    other names there, such as best.safetensors, are what the run itself wrote."""
+    own = None if directory is None or start_from.name != START else directory / START
+    return own if own is not None and own.exists() else start_from
 
 
 class Objective(nn.Module):

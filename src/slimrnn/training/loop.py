@@ -18,6 +18,7 @@ from slimrnn.training.config import Config
 from slimrnn.training.curve import Curve, Row
 from slimrnn.training.evaluation import EvaluationBatches, evaluated_sizes, mean_row_norm, measure
 from slimrnn.training.interrupts import Interrupts
+from slimrnn.training.launch import in_any_process
 from slimrnn.training.learner import Learner
 from slimrnn.training.nets import WEIGHTS
 from slimrnn.training.progress import Progress
@@ -102,7 +103,8 @@ class Loop:
             elif evaluation_is_due and not last and self.is_out_of_patience():
                 self.ended = "patience"
             elif stop and not last:
-                self.ended = "budget" if self.is_over_budget() and not self.interrupts.received else "interrupted"
+                interrupted = in_any_process(self.interrupts.received, self.place, self.device)
+                self.ended = "interrupted" if interrupted else "budget"
             if checkpoint_is_due or self.ended != "finished":
                 self.save(checkpoint_is_due)
 

@@ -16,6 +16,7 @@ from slimrnn.training.config import Config
 from slimrnn.training.run_files import read_tensors
 
 WEIGHTS = "weights"  # name of the format
+START = "start.safetensors"  # in the directory of a compressed run: its net before any update
 
 
 def read_net(path: Path, config: Config) -> nn.Module:

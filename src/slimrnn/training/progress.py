@@ -54,7 +54,7 @@ class Progress:
         text = f"{update:,}/{self.updates:,}  {self._scores()}{self._speed(update)}"
         columns = shutil.get_terminal_size().columns - 1  # a line that wraps cannot be rewritten
         width = max(0, min(WIDTH, columns - len(text) - 1))
-        done = round(width * update / self.updates)
+        done = round(width * update / self.updates) if self.updates else width  # a net that is only scored is done
         line = "━" * done + "─" * (width - done) + f" {text}"
         print(f"\r\x1b[K{line[:columns]}", end="", flush=True)
 

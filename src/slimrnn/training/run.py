@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import nn
 
 from slimrnn.errors import ConfigError, RunDirectoryError
-from slimrnn.training.checks import check
+from slimrnn.training.checks import check, check_budget
 from slimrnn.training.config import Config
 from slimrnn.training.engine import Job, score_weights, work
 from slimrnn.training.launch import launch, my_place
@@ -34,6 +34,7 @@ def train(
     `command` is recorded in run.json; `budget` is a time limit in seconds, after which the run can be resumed;
     `callbacks`, such as MemoryLog, are called after every update."""
     _check_processes(config)
+    check_budget(budget)
     model, directory = net_to_train(config), config.out
     if my_place().rank == 0:  # the others write nothing
         directory = new_directory(config)
@@ -55,6 +56,7 @@ def resume(
     returns its result. `command` is recorded in run.json."""
     run = Run(directory)
     check(config)
+    check_budget(budget)
     _check_processes(config)
     run.check_continues(config)
     result = run.result
@@ -101,6 +103,16 @@ def _carry_out(job: Job, model: nn.Module | None = None) -> Result:
 def _others(directory: Path, start: Path | None) -> Iterator[Path]:
     """What is in a directory beside the weights to begin with."""
     return (path for path in directory.iterdir() if start is None or path.resolve() != start.resolve())
+
+
+def check_can_be_made(directory: Path) -> None:
+    """Fail before the work, not after it, where a directory cannot be made. Nothing is left behind."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    with writing(directory):
+        if missing:
+            directory.mkdir(parents=True)
+        for path in missing:
+            path.rmdir()
 
 
 def new_directory(config: Config) -> Path:

@@ -32,10 +32,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Delete the temporary files of a process that was killed."""
-    for path in directory.rglob(".*.part"):
+    """Delete the temporary files that a process left which trained this run and was killed. Other directories in there
+    may be runs of their own, which a process is writing to."""
+    for path in (*directory.glob(".*.part"), *directory.glob("checkpoints/.*.part")):
         with writing(path):
-            path.unlink()
+            path.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, kind: str, tensors: Mapping[str, Tensor], data: Any = None) -> None:

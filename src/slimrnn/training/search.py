@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slimrnn.errors import TrainingDiverged
+from slimrnn.errors import ConfigError, TrainingDiverged, TrainingError
+from slimrnn.training.checks import build_model, check, check_budget
 from slimrnn.training.config import Config
 from slimrnn.training.record import Result, Run
 from slimrnn.training.run import new_directory, train
@@ -22,10 +24,14 @@ def best_of(
     configs: Sequence[Config], budget: float, command: str | None = None, say: Callable[[str], Any] = print
 ) -> Result:
     """Train with one setting after the other while there is time for a whole run; the first is always trained. The best
-    run gets the directory of the first setting, and the others are in `tries` there."""
+    run gets the directory of the first setting, and the others are in `tries` there. Settings that are impossible, but
+    for the first, are left out, and a run that fails does not end the search."""
+    check_budget(budget)
     deadline, longest = time.monotonic() + budget, 0.0
+    configs = _possible(configs, say)
     directory = new_directory(configs[0])
     found: list[tuple[float, Path]] = []
+    problem: TrainingError | None = None
     for number, config in enumerate(configs, 1):
         left = deadline - time.monotonic()
         if found and left < 1.2 * longest:
@@ -33,8 +39,9 @@ def best_of(
             break
         start, place = time.monotonic(), directory / TRIES / str(number)
         try:
-            result = train(replace(config, out=place), command, left, quiet=number > 1)
-        except TrainingDiverged as error:
+            result = train(replace(config, out=place), command, max(0.0, left), quiet=number > 1)
+        except TrainingError as error:
+            problem = error
             say(f"{number} of {len(configs)}: {error}")
             continue
         longest = max(longest, time.monotonic() - start)
@@ -44,9 +51,32 @@ def best_of(
         if result.ended == "interrupted":
             break
     if not found:
+        if problem is not None and not isinstance(problem, TrainingDiverged):
+            raise problem
         raise TrainingDiverged("expected a setting that can be trained, got none: try a smaller --optim.lr")
     sign = 1 if configs[0].task.lower_is_better else -1
-    return _moved_up(min(found, key=lambda one: sign * one[0])[1], directory)
+    return _moved_up(min(found, key=lambda one: _order(sign * one[0]))[1], directory)
+
+
+def _possible(configs: Sequence[Config], say: Callable[[str], Any]) -> list[Config]:
+    """The settings whose net can be built; the first must be one of them, since it is the user's."""
+    kept: list[Config] = []
+    for config in configs:
+        try:
+            check(config)
+            build_model(config)
+        except ConfigError as error:
+            if not kept:
+                raise
+            say(f"one setting is left out: {error}")
+            continue
+        kept.append(config)
+    return kept
+
+
+def _order(score: float) -> float:
+    """Scores that are no numbers come last."""
+    return math.inf if math.isnan(score) else score
 
 
 def _score(result: Result, config: Config) -> float:

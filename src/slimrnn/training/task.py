@@ -93,6 +93,9 @@ class Task(ABC):
     every_step: ClassVar[bool]  #: an output at every step, or one after the last
     monitor: ClassVar[str] = "loss"  #: the score that says which net is best
     lower_is_better: ClassVar[bool] = True  #: of that score
+    #: whether its loss needs the net's output alone, so that a net can learn the outputs of another; None: if it leaves
+    #: `run` as it is
+    distils: ClassVar[bool | None] = None
     test_sets: ClassVar[Mapping[str, int]] = {"test": 10_000}  #: beside "train" and "valid", with their default sizes
 
     @property

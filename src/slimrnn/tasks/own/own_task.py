@@ -48,6 +48,7 @@ class OwnTask(Task):
     """standard deviation of noise that training adds to the scaled inputs"""
 
     test_sets: ClassVar[Mapping[str, int]] = {"test": ALL}
+    distils: ClassVar[bool | None] = True  # `run` only adds noise
     labels_are: ClassVar[Labels] = "sequence"  #: one label for each sequence or each "step", or "none"
     numbers: ClassVar[bool] = False  #: whether labels are numbers
 
