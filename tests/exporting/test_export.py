@@ -287,3 +287,16 @@ def test_masks_of_other_sizes_keep_their_form(tmp_path: Path) -> None:
 
     mask = torch.arange(7)[:, None] < torch.tensor([7, 3, 1])
     assert len(exported(tmp_path, Masked(), (X, mask)).cases) == 5
+
+
+def test_other_integers_are_those_of_the_same_feature(tmp_path: Path) -> None:
+    class Features(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.item, self.gap, self.rnn = nn.Embedding(90, 3), nn.Embedding(2, 2), GRU(5, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.rnn(torch.cat([self.item(x[..., 0]), self.gap(x[..., 1])], -1))[0]  # type: ignore[no-any-return]
+
+    x = torch.stack([torch.randint(50, 90, (7, 3)), torch.randint(2, (7, 3))], -1)
+    assert exported(tmp_path, Features(), x).largest == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -125,8 +126,10 @@ def _like(leaf: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:
     if leaf.is_floating_point():
         spread = float(leaf.std()) if leaf.numel() > 1 else 0.0
         return (torch.randn(shape, generator=generator) * (spread or 0.5) + float(leaf.mean())).to(leaf.dtype)
-    chosen = torch.randint(leaf.numel(), shape, generator=generator)  # of its own numbers: there may be no others
-    return leaf.flatten()[chosen]
+    columns = shape[-1] if leaf.dim() > 2 and shape[-1] == leaf.shape[-1] else 1  # features, of a kind of number each
+    own = leaf.reshape(-1, columns)
+    chosen = torch.randint(len(own), (math.prod(shape) // columns, columns), generator=generator)
+    return own.gather(0, chosen).reshape(shape)  # of its own numbers: there may be no others
 
 
 def as_example(model: nn.Module, example: Any, fixed: bool, like: Example | None = None) -> Example:
