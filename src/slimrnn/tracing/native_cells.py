@@ -125,7 +125,7 @@ def _key(module: nn.Module) -> Any:
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return Tensor, tuple(value.shape)
+        return Tensor, tuple(value.shape), value.is_complex()
     if isinstance(value, PLAIN):
         return type(value), value
     if isinstance(value, OF_TORCH):

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from slimrnn.ops.programs import CellProgram, Instruction
 from slimrnn.tracing.backward import Backward, derive, kept, without_candidate
-from slimrnn.tracing.graph import Node, order
-from slimrnn.tracing.lower import Action, Adjoint, Apply, Function, Line, Loop, Place, Rows, Store, check_native
+from slimrnn.tracing.complex_steps import check_native
+from slimrnn.tracing.graph import Node
+from slimrnn.tracing.lower import Action, Adjoint, Apply, Function, Line, Loop, Place, Rows, Store
 from slimrnn.tracing.stand_in import Untraceable
 from slimrnn.tracing.trace import Trace
 
@@ -38,7 +39,7 @@ class Lowered(NamedTuple):
 def lowered(trace: Trace) -> Lowered:
     """The step, what it keeps, and the way back."""
     backward = derive(trace)
-    check_native(order(trace.after))  # the way back then consists of the same kind of arithmetic
+    check_native(trace)  # the way back then consists of the same kind of arithmetic
     keep = kept(trace, backward)
     if len(keep) > trace.gates:  # more than there is room for where the input products were
         backward = without_candidate(trace, backward)

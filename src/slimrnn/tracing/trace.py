@@ -137,6 +137,8 @@ def _rows(t: Tensor | None, name: str, own: Callable[[str, int | None], Node], h
     if t.dim() > 2 or (t.dim() and t.shape[-1] not in (1, hidden)):
         unfit = f"{name}, of shape {tuple(t.shape)}: what acts within a step is (H), (rows, H) or one number"
         return StandIn((), unfit=unfit)  # such as the bias of a complex cell, which is added outside of the step
+    if t.is_complex():
+        return StandIn((), unfit=f"{name}, which is complex: what acts within a step is real")
     if t.dim() == 2:
         return StandIn([own(name, row) for row in range(len(t))], True)
     return StandIn([own(name, None)])
