@@ -64,7 +64,7 @@ def as_inputs(
 
     x is (T, B, I) with input weights u (G, H, I), or without u the products (T, B, G, H), with tokens (T, B) those of
     each token (V, G, H)."""
-    plan, weights, own = program
+    plan, weights, own, _ = program
     start = torch.stack([pairs_flat(part) for part in state])  # a copy: the caller's own may change before backward
     anew = None if resets is None else torch.stack([pairs_flat(part) for part in resets.state])
     at = None if resets is None else resets.at_TB
