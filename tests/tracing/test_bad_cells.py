@@ -212,6 +212,13 @@ def many_values(c: Any, wx: Any, m: Any, s: Any) -> Any:
     return (sum(a * b for a, b in zip(some, some[::-1], strict=True)) / 80,)
 
 
+def many_operations(c: Any, wx: Any, m: Any, s: Any) -> Any:
+    z = tanh(wx, m, s)
+    for _ in range(2000):
+        z = z * 0.999 + 0.001
+    return (z,)
+
+
 WHOLE: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
     "many states": (many_states, {"states": 9}, "has 9 states, more than the 8 of native cells"),
     "many products": (many_products, {}, "has 9 products of different vectors or ranges of gates, more than the 8"),
@@ -221,6 +228,7 @@ WHOLE: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
         "has 33 gates, more than",
     ),
     "many values": (many_values, {}, r"needs \d+ values at once, more than the 64"),
+    "many operations": (many_operations, {}, "is too long for native cells"),
     "a constant state": (lambda c, wx, m, s: (tanh(wx, m, s), s[1] * 0), {"states": 2}, "does not depend on the input"),
 }
 

@@ -84,6 +84,8 @@ def _look(cell: Cell, around: Around) -> Traced | str:
         return Traced(found, native)
     except Untraceable as reason:
         return str(reason)
+    except RecursionError:
+        return "is too long for native cells"
 
 
 @cache
