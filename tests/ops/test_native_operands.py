@@ -143,7 +143,7 @@ def test_an_initial_state_without_numbers() -> None:
 
 
 def test_compiled_layers_are_checked_too() -> None:
-    stack = torch.compile(GRU(INPUT, WIDTH, dtype=torch.float64), backend="eager")
+    stack: Any = torch.compile(GRU(INPUT, WIDTH, dtype=torch.float64), backend="eager")
     x = numbers(TIME, BATCH, INPUT)
     stack(x)
     stack.layer(0).recurrent.float()

@@ -178,14 +178,47 @@ def test_built_in_cells_change_too(layer: Any, name: str, value: Any) -> None:
     check(one, x)
 
 
-def test_torch_compile_sees_a_change_when_it_compiles_again() -> None:
-    stack, x = randomise_(LEM(INPUT, WIDTH, dtype=torch.float64)), numbers(TIME, BATCH, INPUT)
-    compiled = torch.compile(lambda x: stack(x)[0], backend="eager")
-    torch.testing.assert_close(compiled(x), stack(x)[0])
-    cell: Any = stack.layer(0).cell
-    cell.dt = 0.3
+def set_rate(stack: Any) -> None:
+    stack.layer(0).cell.dt = 0.3
+
+
+def set_rate_again(stack: Any) -> None:
+    stack.layer(0).cell.dt = 0.5
+    stack.layer(0).cell.dt = 0.3
+
+
+def set_zoneout(stack: Any) -> None:
+    stack.layer(0).zoneout = (0.5, 0.5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("change", [set_rate, set_rate_again, set_zoneout])
+def test_torch_compile_sees_a_change(change: Any, training: bool) -> None:
     torch._dynamo.reset()
-    torch.testing.assert_close(compiled(x), stack(x)[0])
+    stack, x = randomise_(LEM(INPUT, WIDTH, dtype=torch.float64)).train(training), numbers(TIME, BATCH, INPUT)
+    compiled = torch.compile(stack, backend="eager")
+    before = compiled(x)[0]
+    torch.testing.assert_close(before, stack(x)[0])
+    for _ in range(2):
+        change(stack)
+        torch.manual_seed(1)
+        after = compiled(x)[0]
+        assert not torch.allclose(after, before)
+        torch.manual_seed(1)
+        torch.testing.assert_close(after, stack(x)[0])
+
+
+def test_torch_compile_is_not_asked_again_for_nothing() -> None:
+    torch._dynamo.reset()
+    stack, x = randomise_(LEM(INPUT, WIDTH, dtype=torch.float64)), numbers(TIME, BATCH, INPUT)
+    counter = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(stack, backend=counter)
+    for k in range(6):
+        stack.train(k % 2 == 0)
+        compiled(x)
+        stack.zero_grad()
+        stack.load_state_dict(stack.state_dict())
+    assert counter.frame_count == 2
 
 
 def test_the_same_cell_is_traced_once() -> None:

@@ -34,6 +34,8 @@ def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = No
     """What the native core is to do at every step, or None where it cannot; `maps` may stand in for the matrices."""
     if layer.mask_per_gate and layer.training:  # the core multiplies h by one mask, before the products of all gates
         return None
+    if torch.compiler.is_compiling():
+        _guard_steps(layer)
     transitions, steps = layer.transitions, layer.traced_steps()
     if maps is None:
         maps = tuple(transition.recurrent.prepare() for transition in transitions)
@@ -47,6 +49,12 @@ def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = No
     own = None if owns[0] is None else stacked([rows for rows in owns if rows is not None])
     flat = [term for some in terms for term in some or ()]
     return program(steps[0].native, layer.cell.complex, flat, len(transitions), own, steps[0].trace)
+
+
+def _guard_steps(layer: RecurrentLayer) -> None:
+    """Let torch.compile compile again when an attribute of the layer or of a cell has changed: it takes the steps as
+    constants. (What it adds up, it looks at again.)"""
+    assert layer._changes + sum(transition.cell._changes for transition in layer.transitions) >= 0
 
 
 def native_scan(

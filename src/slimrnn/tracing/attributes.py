@@ -33,7 +33,7 @@ class Attributes:
 def _of_module(module: nn.Module, name: str = "self") -> Iterator[tuple[str, Any]]:
     """Everything that it holds, by where it is."""
     for key, value in module.__dict__.items():
-        if key not in TABLES:
+        if key not in TABLES and key != "_changes":
             yield from _inside(value, f"{name}.{key}")
     for table in TABLES[:2]:
         yield from ((f"{name}.{key}", value) for key, value in module.__dict__[table].items())

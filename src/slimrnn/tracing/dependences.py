@@ -18,7 +18,7 @@ from slimrnn.cells.base import Cell
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type, types.BuiltinFunctionType)
 OF_TORCH = (torch.dtype, torch.device)
 TABLES = ("_parameters", "_buffers", "_modules")
-BOOKKEEPING = frozenset({*nn.Module().__dict__} - {*TABLES, "training"})
+BOOKKEEPING = frozenset({*nn.Module().__dict__, "_changes"} - {*TABLES, "training"})
 METHODS = (staticmethod, classmethod)
 
 
