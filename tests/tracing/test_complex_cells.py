@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from both_backends import BATCH, INPUT, TIME, WIDTH, check, layer_with
 from torch import Tensor, nn
 
 from registry import needs_library, numbers
-from slimrnn import Cell, Diagonal, Kronecker, Recurrent
+from slimrnn import Cell, Diagonal, Kronecker, Recurrent, export
 from slimrnn.cells.base import Matvec, State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.tracing import find
@@ -50,6 +51,12 @@ def test_single_steps_with_a_real_bias() -> None:
         for t in range(TIME):
             y, state = stack.step(x[t], state)
             torch.testing.assert_close(y, whole[t])
+
+
+def test_a_real_bias_is_exported(tmp_path: Path) -> None:
+    stack = Recurrent(Half, INPUT, WIDTH, structure=Diagonal())
+    nn.init.normal_(stack.layer(0).cell.bias)  # type: ignore[arg-type]
+    export(stack, torch.randn(TIME, 2, INPUT), tmp_path / "net.pt2", to="torch")  # which compares them
 
 
 class Own(Half):
