@@ -19,7 +19,7 @@ MOST_FACTORS = 64  # of the core, csrc/structures/kronecker.h
 class KroneckerMap(StructuredMap):
     """y_g = (W_g1 ⊗ ... ⊗ W_gk) h with factor_i of shape (G, p_i, q_i); the product is never written out."""
 
-    native = "kronecker"
+    native: str | None = "kronecker"
 
     def __init__(self, spec: Kronecker, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)

@@ -18,7 +18,7 @@ class UnitaryProductMap(StructuredMap):
 
     phases (G, 3, n) are real angles; reflections (G, 2, n) are complex; the permutation (n) is fixed."""
 
-    native = "unitary_product"
+    native: str | None = "unitary_product"
     permutation: Tensor
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
