@@ -11,7 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from registry import CELLS, STRUCTURES, needs_library, numbers
-from slimrnn import GRU, LSTM, RNN, Cell, Deep, Diagonal, Householder, LowRank, Recurrent, Structure
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    Cell,
+    Deep,
+    Diagonal,
+    Householder,
+    Kronecker,
+    LowRank,
+    Recurrent,
+    Structure,
+    UnitaryProduct,
+)
 from slimrnn.cells.base import Matvec, State
 from slimrnn.ops import native
 from slimrnn.structures import Dense
@@ -79,7 +92,7 @@ def test_every_cell_is_native(name: str) -> None:
 
 @pytest.mark.parametrize("structure", STRUCTURES.values(), ids=repr)
 def test_terms_are_counted_without_their_numbers(structure: Structure) -> None:
-    built = structure.build(12, gates=2, complex=True)
+    built = structure.build(12, gates=1, complex=True)
     terms = built.terms(built.prepare())
     assert terms is not None
     assert built.term_count == len(terms)
@@ -99,6 +112,63 @@ def test_cells_of_ones_own_run_as_they_say(cell: type[Cell], monkeypatch: pytest
         warnings.simplefilter("ignore")
         stack(numbers(5, 2, 3).float())
     assert bool(calls) == (cell is Mine)
+
+
+class Turned(Cell):
+    """A complex state, and two matrices."""
+
+    gates = ("a", "b")
+
+    def __init__(self, hidden_size: int, bias: bool = True, **place: Any) -> None:
+        super().__init__(hidden_size, bias, complex=True, **place)
+
+    def step(self, wx: Tensor, matvec: Matvec, state: State) -> State:
+        return (0.5 * (wx + matvec(state[0])).sum(-2),)
+
+
+class ManyRows(Cell):
+    """More parameters than the core has room for."""
+
+    gates = ("n",)
+
+    def __init__(self, hidden_size: int, bias: bool = True, **place: Any) -> None:
+        super().__init__(hidden_size, bias, **place)
+        self.rows = nn.Parameter(torch.rand(1025, hidden_size, dtype=place.get("dtype")) / 1025)
+
+    def step(self, wx: Tensor, matvec: Matvec, state: State) -> State:
+        z = (wx + matvec(state[0])).squeeze(-2)
+        for k in range(1025):
+            z = z * self.rows[k] + z
+        return (torch.tanh(z),)
+
+
+LIMITED: dict[str, tuple[type[Cell], Structure]] = {
+    "gates": (Turned, UnitaryProduct()),
+    "gates in a sum": (Turned, UnitaryProduct() + Diagonal()),
+    "gates in a product": (Turned, Diagonal() @ UnitaryProduct()),
+    "factors": (Mine, Kronecker([2, 2, *[1] * 63])),
+    "rows": (ManyRows, Diagonal()),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_what_the_core_has_no_room_for_runs_in_plain_torch(name: str) -> None:
+    cell, structure = LIMITED[name]
+    stack, x = Recurrent(cell, 3, 4, structure=structure, dtype=torch.float64), numbers(3, 2, 3)
+    assert stack.runs_as == "reference"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        output = stack(x)[0]
+        stack.backend = "reference"
+        assert torch.equal(stack(x)[0], output)
+
+
+def test_the_most_that_the_core_has_room_for_is_native() -> None:
+    stack, x = Recurrent(Mine, 3, 4, structure=Kronecker([2, 2, *[1] * 62]), dtype=torch.float64), numbers(3, 2, 3)
+    assert stack.runs_as == "bytecode"
+    output = stack(x)[0]
+    stack.backend = "reference"
+    torch.testing.assert_close(stack(x)[0], output)
 
 
 def test_asking_does_not_use_up_the_warning() -> None:

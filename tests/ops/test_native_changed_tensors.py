@@ -14,7 +14,19 @@ from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from registry import CELLS, needs_library, numbers, randomise_
-from slimrnn import BlockDiagonal, ComplexDiagonal, Diagonal, Leaky, LowRank, Permutation, Sparse, UnitaryProduct
+from slimrnn import (
+    GRU,
+    LSTM,
+    BlockDiagonal,
+    ComplexDiagonal,
+    CoRNN,
+    Diagonal,
+    Leaky,
+    LowRank,
+    Permutation,
+    Sparse,
+    UnitaryProduct,
+)
 from slimrnn.layers import RecurrentStack
 
 pytestmark = needs_library
@@ -68,7 +80,7 @@ def run(
     """The first derivatives, with something done between forward and backward."""
     torch.manual_seed(1)  # dropout masks
     inputs = [x, *state, *(p for p in stack.parameters() if p.requires_grad)]
-    output, last = stack(x, state if len(state) > 1 else state[0], lengths=lengths)
+    output, last = stack(x, state[0] if len(state) == 1 else state or None, lengths=lengths)
     parts = last if isinstance(last, tuple) else (last,)
     loss = output.square().sum() + torch.stack([part.abs().square().sum() for part in parts]).sum()
     change()
@@ -140,3 +152,23 @@ def test_segments_run_again_with_other_parameters_are_refused(backend: str) -> N
     output = functional_call(stack, parameters, (numbers(5, 3, 3),))[0]
     with pytest.raises(RuntimeError, match="has been replaced since forward"):
         output.sum().backward()
+
+
+CHANGES: dict[str, tuple[Any, Any, Callable[[RecurrentStack], Any]]] = {
+    "mode": (GRU, {"zoneout": 0.5}, lambda stack: stack.eval()),
+    "zoneout": (LSTM, {"zoneout": 0.5}, lambda stack: setattr(stack.layer(0), "zoneout", None)),
+    "attribute": (CoRNN, {}, lambda stack: setattr(stack.layer(0).cell, "dt", 0.5)),
+    "cell": (GRU, {}, lambda stack: setattr(stack.layer(0), "cell", GRU(3, 4, reset="before").layer(0).cell)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_layers_that_change_before_backward(name: str) -> None:
+    """The gradient to be differentiated is that of what forward computed."""
+    make, options, change = CHANGES[name]
+    stack, x = randomise_(make(3, 4, dtype=torch.float64, **options), 0.1), numbers(5, 3, 3).requires_grad_()
+    lengths = torch.tensor(LENGTHS)
+    expected = run(stack, x, (), lengths, False, lambda: None)
+    found = run(stack, x, (), lengths, True, lambda: change(stack))
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)

@@ -115,3 +115,15 @@ def test_traced_readout_is_saved(grad: bool) -> None:
     torch.jit.save(traced, file)
     file.seek(0)
     torch.testing.assert_close(torch.jit.load(file)(x), readout(x))
+
+
+def test_compiled_layers_have_no_second_derivative_and_say_so() -> None:
+    stack, x = build("gru-after"), numbers(5, 2, 3).requires_grad_()
+    compiled = torch.compile(stack, backend="eager")
+    (first,) = torch.autograd.grad(compiled(x)[0].square().sum(), x, create_graph=True)
+    (expected,) = torch.autograd.grad(stack(x)[0].square().sum(), x)
+    torch.testing.assert_close(first, expected)
+    with pytest.raises(
+        RuntimeError, match=r"^expected first derivatives of a layer under torch\.compile, got a second"
+    ):
+        torch.autograd.grad(first.square().sum(), x)

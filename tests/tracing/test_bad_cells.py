@@ -19,7 +19,7 @@ from registry import needs_library, numbers
 from slimrnn import Cell, Recurrent
 from slimrnn.cells.base import Matvec, State
 from slimrnn.layers.recurrent_layer import RecurrentLayer
-from slimrnn.tracing import native_cells
+from slimrnn.tracing import find, native_cells
 
 pytestmark = needs_library
 CONSTANT = torch.ones(WIDTH, dtype=torch.float64)
@@ -212,6 +212,13 @@ def many_values(c: Any, wx: Any, m: Any, s: Any) -> Any:
     return (sum(a * b for a, b in zip(some, some[::-1], strict=True)) / 80,)
 
 
+def many_operations(c: Any, wx: Any, m: Any, s: Any) -> Any:
+    z = tanh(wx, m, s)
+    for _ in range(2000):
+        z = z * 0.999 + 0.001
+    return (z,)
+
+
 WHOLE: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
     "many states": (many_states, {"states": 9}, "has 9 states, more than the 8 of native cells"),
     "many products": (many_products, {}, "has 9 products of different vectors or ranges of gates, more than the 8"),
@@ -221,6 +228,7 @@ WHOLE: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
         "has 33 gates, more than",
     ),
     "many values": (many_values, {}, r"needs \d+ values at once, more than the 64"),
+    "many operations": (many_operations, {}, "is too long for native cells"),
     "a constant state": (lambda c, wx, m, s: (tanh(wx, m, s), s[1] * 0), {"states": 2}, "does not depend on the input"),
 }
 
@@ -231,6 +239,53 @@ def test_too_much_runs_in_plain_torch(name: str) -> None:
     output, sentence = told(layer_of_step(step, **sizes))
     assert re.search(f"OneLine runs in plain torch, many times slower: its step .*{says}", sentence), sentence
     assert torch.equal(output, run(layer_of_step(step, backend="reference", **sizes)))
+
+
+def count_calls(c: Any, wx: Any, m: Any, s: Any) -> Any:
+    c.calls += 1
+    return (tanh(wx, m, s) / c.calls,)
+
+
+def append(c: Any, wx: Any, m: Any, s: Any) -> Any:
+    c.seen["all"].append(1)
+    return (tanh(wx, m, s),)
+
+
+def remember(c: Any, wx: Any, m: Any, s: Any) -> Any:
+    c.gate = tanh(wx, m, s)
+    return (c.gate,)
+
+
+def count_inside(c: Any, wx: Any, m: Any, s: Any) -> Any:
+    c.inner.beta = c.inner.beta + 0.5
+    return (c.inner(tanh(wx, m, s)),)
+
+
+@pytest.mark.parametrize(
+    ("step", "changed"),
+    [(count_calls, "self.calls"), (append, "self.seen"), (remember, "self.gate"), (count_inside, "self.inner.beta")],
+)
+def test_a_cell_that_changes_itself_runs_in_plain_torch(step: Any, changed: str) -> None:
+    def build(cell: Any, hidden: int) -> None:
+        cell.calls, cell.seen, cell.inner = 0, {"all": []}, nn.Softplus()
+
+    layer = layer_of_step(step, build)
+    assert find(layer.cell) == f"changes {changed}, which native cells cannot: they trace a step once"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        output = run(layer)
+    assert torch.equal(output, run(layer_of_step(step, build, backend="reference")))
+
+
+def test_an_attribute_set_to_what_it_is_changes_nothing() -> None:
+    def build(cell: Any, hidden: int) -> None:
+        cell.sizes = [hidden, 0.5]
+
+    def step(c: Any, wx: Any, m: Any, s: Any) -> Any:
+        c.sizes = [c.hidden_size, 1 / 2]
+        return (tanh(wx, m, s),)
+
+    assert not isinstance(find(layer_of_step(step, build).cell), str)
 
 
 def test_complex_cells_with_functions_of_real_numbers() -> None:

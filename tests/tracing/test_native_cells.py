@@ -80,6 +80,73 @@ def test_a_changed_attribute_is_seen(change: str) -> None:
     check(layer, x)
 
 
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_list_that_changes_in_place_is_seen(calls: int) -> None:
+    def build(cell: Any, hidden: int) -> None:
+        cell.coefficients = [0.5, 2.0]
+
+    def step(c: Any, wx: Any, m: Any, s: Any) -> Any:
+        return (torch.tanh((wx + m(s[0])).squeeze(-2)) * c.coefficients[0],)
+
+    layer, x = layer_with(cell_of(step, build=build)), numbers(TIME, BATCH, INPUT)
+    state = layer.initial_state(BATCH)
+    before = [layer(x, state)[0] for _ in range(calls)][-1]
+    cell: Any = layer.cell
+    cell.coefficients[0] = 0.25
+    assert not torch.allclose(layer(x, state)[0], before)
+
+
+class Scaled(Cell):
+    gates = ("n",)
+    rate = 0.5
+
+    def step(self, wx: Tensor, matvec: Any, state: Any) -> Any:
+        return (self.rate * self.shaped((wx + matvec(state[0])).squeeze(-2)),)
+
+    @staticmethod
+    def shaped(z: Tensor) -> Tensor:
+        return torch.tanh(z)
+
+
+class Heir(Scaled):
+    """Whose attributes stand in the class above."""
+
+
+class Listed(Cell):
+    gates = ("n",)
+    rates = {"n": 0.5}  # noqa: RUF012 - it changes in place
+
+    def step(self, wx: Tensor, matvec: Any, state: Any) -> Any:
+        return (self.rates["n"] * torch.tanh((wx + matvec(state[0])).squeeze(-2)),)
+
+
+def other_step(self: Any, wx: Tensor, matvec: Any, state: Any) -> Any:
+    return (torch.sigmoid((wx + matvec(state[0])).squeeze(-2)),)
+
+
+CLASS_CHANGES: dict[str, tuple[type[Cell], Any]] = {
+    "number": (Heir, lambda patch: patch.setattr(Scaled, "rate", 0.25)),
+    "step": (Heir, lambda patch: patch.setattr(Scaled, "step", other_step)),
+    "code of step": (Heir, lambda patch: patch.setattr(Scaled.step, "__code__", other_step.__code__)),
+    "method": (Heir, lambda patch: patch.setattr(Scaled, "shaped", staticmethod(torch.relu))),
+    "new": (Heir, lambda patch: patch.setattr(Heir, "rate", 0.25, raising=False)),
+    "within a dict": (Listed, lambda patch: patch.setitem(Listed.rates, "n", 0.25)),
+}
+
+
+@pytest.mark.parametrize("change", CLASS_CHANGES)
+def test_a_changed_class_is_seen(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell, act = CLASS_CHANGES[change]
+    layer, x = layer_with(cell), numbers(TIME, BATCH, INPUT)
+    state = layer.initial_state(BATCH)
+    before = [layer(x, state)[0] for _ in range(3)][-1]
+    act(monkeypatch)
+    after = layer(x, state)[0]
+    assert not torch.allclose(after, before)
+    torch.testing.assert_close(copy.deepcopy(layer)(x, state)[0], after)
+    check(layer, x)
+
+
 def test_an_attribute_that_cannot_be_compared_is_looked_at_every_time() -> None:
     class Option:
         rate = 0.5
@@ -91,10 +158,11 @@ def test_an_attribute_that_cannot_be_compared_is_looked_at_every_time() -> None:
         return (c.option.rate * torch.tanh((wx + m(s[0])).squeeze(-2)),)
 
     layer, x = layer_with(cell_of(step, build=build)), numbers(TIME, BATCH, INPUT)
-    before = outcome(layer, x)
+    state = layer.initial_state(BATCH)
+    before = [layer(x, state)[0] for _ in range(3)][-1]
     cell: Any = layer.cell
     cell.option.rate = 0.25
-    assert not torch.allclose(outcome(layer, x), before)
+    assert not torch.allclose(layer(x, state)[0], before)
     check(layer, x)
 
 
@@ -110,14 +178,47 @@ def test_built_in_cells_change_too(layer: Any, name: str, value: Any) -> None:
     check(one, x)
 
 
-def test_torch_compile_sees_a_change_when_it_compiles_again() -> None:
-    stack, x = randomise_(LEM(INPUT, WIDTH, dtype=torch.float64)), numbers(TIME, BATCH, INPUT)
-    compiled = torch.compile(lambda x: stack(x)[0], backend="eager")
-    torch.testing.assert_close(compiled(x), stack(x)[0])
-    cell: Any = stack.layer(0).cell
-    cell.dt = 0.3
+def set_rate(stack: Any) -> None:
+    stack.layer(0).cell.dt = 0.3
+
+
+def set_rate_again(stack: Any) -> None:
+    stack.layer(0).cell.dt = 0.5
+    stack.layer(0).cell.dt = 0.3
+
+
+def set_zoneout(stack: Any) -> None:
+    stack.layer(0).zoneout = (0.5, 0.5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("change", [set_rate, set_rate_again, set_zoneout])
+def test_torch_compile_sees_a_change(change: Any, training: bool) -> None:
     torch._dynamo.reset()
-    torch.testing.assert_close(compiled(x), stack(x)[0])
+    stack, x = randomise_(LEM(INPUT, WIDTH, dtype=torch.float64)).train(training), numbers(TIME, BATCH, INPUT)
+    compiled = torch.compile(stack, backend="eager")
+    before = compiled(x)[0]
+    torch.testing.assert_close(before, stack(x)[0])
+    for _ in range(2):
+        change(stack)
+        torch.manual_seed(1)
+        after = compiled(x)[0]
+        assert not torch.allclose(after, before)
+        torch.manual_seed(1)
+        torch.testing.assert_close(after, stack(x)[0])
+
+
+def test_torch_compile_is_not_asked_again_for_nothing() -> None:
+    torch._dynamo.reset()
+    stack, x = randomise_(LEM(INPUT, WIDTH, dtype=torch.float64)), numbers(TIME, BATCH, INPUT)
+    counter = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(stack, backend=counter)
+    for k in range(6):
+        stack.train(k % 2 == 0)
+        compiled(x)
+        stack.zero_grad()
+        stack.load_state_dict(stack.state_dict())
+    assert counter.frame_count == 2
 
 
 def test_the_same_cell_is_traced_once() -> None:

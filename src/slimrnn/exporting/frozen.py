@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from slimrnn._fields import pairs_flat, real_view
+from slimrnn._fields import field_dtype, pairs_flat, real_view
 from slimrnn.cells.base import State
 from slimrnn.errors import ExportError
 from slimrnn.exporting.constant_layer import ConstantLayer
@@ -133,7 +133,7 @@ def _freeze(layer: RecurrentLayer, steps: Sequence[Traced], merge: bool | None, 
     constants: dict[str, Tensor | None] = {"u": None if u is None else _wide(u)}
     for phase, transition in enumerate(transitions):
         bias = transition.cell.input_bias()
-        constants[f"bias_{phase}"] = None if bias is None else pairs_flat(bias)
+        constants[f"bias_{phase}"] = None if bias is None else _bias(bias, layer.cell.complex)
     own = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
     if own is not None and layer.cell.complex:
         own = own.repeat_interleave(2, -1)
@@ -165,6 +165,11 @@ def _input_matrix(layer: RecurrentLayer) -> Tensor | None:
         return None
     written = layer.input.dense()
     return written if scale is None else written * scale.unsqueeze(-1)
+
+
+def _bias(bias_GH: Tensor, is_complex: bool) -> Tensor:
+    """(G, W); a complex cell's may be real."""
+    return pairs_flat(bias_GH.to(field_dtype(bias_GH.real.dtype, True)) if is_complex else bias_GH)
 
 
 def _wide(u_GHI: Tensor) -> Tensor:

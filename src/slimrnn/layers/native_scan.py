@@ -15,7 +15,7 @@ from slimrnn._fields import from_pairs, side_by_side, stacked
 from slimrnn.cells.base import State
 from slimrnn.layers.drawn import Drawn
 from slimrnn.layers.input_product import input_matrix, input_product, look_up
-from slimrnn.layers.transition import constant
+from slimrnn.layers.transition import Transition, constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
 from slimrnn.ops.library import limits
@@ -24,7 +24,7 @@ from slimrnn.ops.terms import Program, program
 from slimrnn.ops.versions import Snapshot
 from slimrnn.structures.base import Prepared
 from slimrnn.tracing.native_cells import LEAK
-from slimrnn.tracing.trace import Noise, own_rows
+from slimrnn.tracing.trace import Noise, Trace, own_rows
 
 if TYPE_CHECKING:
     from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -34,6 +34,8 @@ def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = No
     """What the native core is to do at every step, or None where it cannot; `maps` may stand in for the matrices."""
     if layer.mask_per_gate and layer.training:  # the core multiplies h by one mask, before the products of all gates
         return None
+    if torch.compiler.is_compiling():
+        _guard_steps(layer)
     transitions, steps = layer.transitions, layer.traced_steps()
     if maps is None:
         maps = tuple(transition.recurrent.prepare() for transition in transitions)
@@ -46,7 +48,13 @@ def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = No
     owns = [own_rows(t.cell, step.trace, further) for t, step in zip(transitions, steps, strict=True)]
     own = None if owns[0] is None else stacked([rows for rows in owns if rows is not None])
     flat = [term for some in terms for term in some or ()]
-    return program(steps[0].native, layer.cell.complex, flat, len(transitions), own)
+    return program(steps[0].native, layer.cell.complex, flat, len(transitions), own, steps[0].trace)
+
+
+def _guard_steps(layer: RecurrentLayer) -> None:
+    """Let torch.compile compile again when an attribute of the layer or of a cell has changed: it takes the steps as
+    constants. (What it adds up, it looks at again.)"""
+    assert layer._changes + sum(transition.cell._changes for transition in layer.transitions) >= 0
 
 
 def native_scan(
@@ -82,7 +90,7 @@ def native_scan(
         given = products()
     again = None
     if not torch.compiler.is_compiling():
-        again = operators.Definition(_replay(layer), products)
+        again = operators.Definition(_replay(layer.transitions, program.step), products)
     if lengths_B is not None and phases > 1:
         lengths_B = lengths_B * phases
     if resets is not None:
@@ -140,15 +148,15 @@ class _Products:
         return in_turns([first, *(constant(bias, first) for bias in self.others)], self.reverse)
 
 
-def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
+def _replay(transitions: list[Transition], trace: Trace) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
     """The reference scan on the tensors of the native operator, for second derivatives: (output, last state).
 
-    There a complex number is a pair, and what stands for both of its parts stands twice."""
+    The step is the one that the core ran, for all transitions, whatever has become of their cells. In the tensors a
+    complex number is a pair, and what stands for both of its parts stands twice."""
 
     def replay(inputs: Inputs) -> tuple[Tensor, Tensor]:
         x, u, bias, state, own, mask, lengths_B, seed, tokens, at, anew, weights, plan, reverse, first_step = inputs
-        pairs, steps = layer.cell.complex, layer.traced_steps()
-        assert steps is not None
+        pairs = plan.complex
         if tokens is not None:
             x = look_up(x, tokens)
         wx = x if u is None else (x @ u.flatten(0, 1).mT).reshape(*x.shape[:-1], *u.shape[:2])
@@ -161,9 +169,9 @@ def _replay(layer: RecurrentLayer) -> Callable[[Inputs], tuple[Tensor, Tensor]]:
             weights = [torch.view_as_complex(w.contiguous()) if w.is_floating_point() else w for w in weights]
         count = len(weights) // plan.phases
         turn = []
-        for phase, transition in enumerate(layer.transitions):
+        for phase, transition in enumerate(transitions):
             tensors = tuple(weights[phase * count : (phase + 1) * count])
-            turn.append(transition.replayed(steps[phase].trace, tensors, None if own is None else own[phase], mask))
+            turn.append(transition.replayed(trace, tensors, None if own is None else own[phase], mask))
         all_steps = range(first_step, first_step + len(x))
         numbers = iter(enumerate(reversed(all_steps) if reverse else all_steps))
 

@@ -14,6 +14,7 @@ from slimrnn._watched import latest
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.library import limits
 from slimrnn.tracing import Around, Traced, explain_once, find
+from slimrnn.tracing.dependences import ClassState, is_fixed
 
 if TYPE_CHECKING:
     from slimrnn.layers.recurrent_layer import RecurrentLayer
@@ -61,11 +62,11 @@ def steps_of(number: int) -> list[Traced] | None:
     if torch._C._is_tracing():  # where sizes are no numbers
         return _looked_for(layer)
     kept, change, shapes = _kept.get(layer), latest.change, _shapes(layer)
-    if kept is not None and kept.change is change and kept.shapes == shapes:
+    if kept is not None and kept.change is change and kept.shapes == shapes and kept.classes.is_same():
         return kept.steps
-    found = _looked_for(layer)
-    if found is not None and not any(transition.cell._modules for transition in layer.transitions):
-        _kept[layer] = Kept(change, shapes, found)
+    found, cells = _looked_for(layer), [transition.cell for transition in layer.transitions]
+    if found is not None and all(type(cell) is type(cells[0]) and is_fixed(cell) for cell in cells):
+        _kept[layer] = Kept(change, shapes, ClassState(type(cells[0])), found)
     return found
 
 
@@ -83,10 +84,12 @@ steps_of.__dict__["_dynamo_marked_constant"] = True
 
 
 class Kept(NamedTuple):
-    """The steps of a layer, and when they were found: they hold until some watched module has changed."""
+    """The steps of a layer, and when they were found: they hold until some watched module, a tensor of the cells or
+    the class of the cells has changed."""
 
     change: object
     shapes: list[torch.Size | None]
+    classes: ClassState
     steps: list[Traced]
 
 

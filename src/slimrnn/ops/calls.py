@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from slimrnn.ops.library import ScanStruct, TensorStruct, TermStruct, check, native_library, structures
+from slimrnn.ops.operands import check_operands
 from slimrnn.ops.terms import Plan, kind_of
 
 ONE_THREAD = 1 << 16  # gates: starting a thread costs as much as these
@@ -65,10 +66,12 @@ class Call:
         """`results` are other tensors that the struct points to. One that is not contiguous is copied, so those that
         are written must be."""
         x, u, bias, state, own, mask, lengths, seed, tokens, resets, anew, weights, plan, reverse, first_step = inputs
+        lengths = None if lengths is None else lengths.to(torch.int64)
+        if not plan.int8:  # whose weights are of several types, all made together
+            check_operands(inputs if lengths is None else inputs._replace(lengths=lengths), time)
         _, batch, width = state.shape
         self.terms = FilledTerms(plan, weights, gradients)
         self.cell = plan.cell.struct(width)
-        lengths = None if lengths is None else lengths.to(torch.int64)
         results.update(x=x, u=u, bias=bias, state=state, own=own, mask=mask, lengths=lengths, tokens=tokens)
         results.update(resets=resets, reset_state=anew)
         self.held = {name: in_memory(tensor) for name, tensor in results.items() if tensor is not None}

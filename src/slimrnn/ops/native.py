@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from slimrnn._fields import pairs_flat, real_view
+from slimrnn._fields import field_dtype, pairs_flat, real_view
 from slimrnn.ops.calls import DTYPES, SINGLE, Inputs
 from slimrnn.ops.eager import EagerScan, can_bypass_dispatcher
 from slimrnn.ops.operators import Definition, as_arguments, calling, run_forward, traced, transformed
@@ -64,7 +64,7 @@ def as_inputs(
 
     x is (T, B, I) with input weights u (G, H, I), or without u the products (T, B, G, H), with tokens (T, B) those of
     each token (V, G, H)."""
-    plan, weights, own = program
+    plan, weights, own, _ = program
     start = torch.stack([pairs_flat(part) for part in state])  # a copy: the caller's own may change before backward
     anew = None if resets is None else torch.stack([pairs_flat(part) for part in resets.state])
     at = None if resets is None else resets.at_TB
@@ -73,7 +73,7 @@ def as_inputs(
         weights = [real_view(weight) for weight in weights]
         own = None if own is None else own.repeat_interleave(2, -1)
         mask = None if mask is None else mask.repeat_interleave(2, -1)
-        bias = None if bias is None else pairs_flat(bias)
+        bias = None if bias is None else pairs_flat(bias.to(field_dtype(start.dtype, True)))  # a cell's may be real
         x = x if u is not None else pairs_flat(x)
         # real input: (G, H, I) complex -> (G, 2H, I) real; torch 2.10 cannot differentiate a transposed view with I = 1
         u = None if u is None else torch.stack([u.real, u.imag], -2).flatten(-3, -2)

@@ -146,7 +146,7 @@ def _register(name: str, schema: str, function: Callable[..., Any], fake: Callab
 
 
 scan = _register("scan", f"({SCHEMA}, bool keep) -> (Tensor, Tensor, Tensor, Tensor)", _scan, _fake_scan)
-_register(
+scan_backward = _register(
     "scan_backward",
     f"(Tensor d_out, Tensor d_last, Tensor out, Tensor gates, Tensor states, {SCHEMA}, bool want_wx) -> Tensor[]",
     _scan_backward,
@@ -226,3 +226,14 @@ def _differentiate(ctx: Any, d_out: Tensor | None, d_last: Tensor | None, *_: Te
 
 
 scan.register_autograd(_differentiate, setup_context=_save)
+
+
+def _refuse(*_: Any) -> Any:
+    """Of what has been compiled or exported, the layer in plain torch is not at hand."""
+    raise RuntimeError(
+        "expected first derivatives of a layer under torch.compile, got a second one, which the native core does not "
+        "have: call the layer without torch.compile, or set backend='reference'"
+    )
+
+
+scan_backward.register_autograd(_refuse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -50,9 +50,12 @@ class Program(NamedTuple):
     plan: Plan
     weights: list[Tensor]  # of the terms, one after the other; complex where the state is
     own: Tensor | None  # (phases, rows, H): what the step reads of the cell's parameters
+    step: Any = None  # what the cell was made from, a trace, for derivatives that the core does not have
 
 
-def program(cell: NativeCell, complex: bool, terms: Iterable[Term], phases: int, own: Tensor | None) -> Program:
+def program(
+    cell: NativeCell, complex: bool, terms: Iterable[Term], phases: int, own: Tensor | None, step: Any = None
+) -> Program:
     terms = list(terms)
     counted = tuple((term.structure, len(term.tensors)) for term in terms)
-    return Program(Plan(cell, complex, counted, phases), [t for term in terms for t in term.tensors], own)
+    return Program(Plan(cell, complex, counted, phases), [t for term in terms for t in term.tensors], own, step)

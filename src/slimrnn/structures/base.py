@@ -126,7 +126,7 @@ class StructuredMap(Watched):
     """
 
     shape: Shape
-    native: ClassVar[str | None] = None
+    native: str | None = None  # of the class; an instance that the core does not take has None
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__()

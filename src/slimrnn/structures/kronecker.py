@@ -13,15 +13,19 @@ from slimrnn._checks import check_count
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.initial import haar
 
+MOST_FACTORS = 64  # of the core, csrc/structures/kronecker.h
+
 
 class KroneckerMap(StructuredMap):
     """y_g = (W_g1 ⊗ ... ⊗ W_gk) h with factor_i of shape (G, p_i, q_i); the product is never written out."""
 
-    native = "kronecker"
+    native: str | None = "kronecker"
 
     def __init__(self, spec: Kronecker, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
         self.factors = spec.factors
+        if len(self.factors) > MOST_FACTORS:
+            self.native = None
         for i, (p, q) in enumerate(self.factors):
             initial = haar(shape, shape.gates, p, q)
             self.add_parameter(f"factor_{i}", initial, rows=spec.trainable, trainable=spec.trainable)

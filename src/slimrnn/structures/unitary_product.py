@@ -18,12 +18,14 @@ class UnitaryProductMap(StructuredMap):
 
     phases (G, 3, n) are real angles; reflections (G, 2, n) are complex; the permutation (n) is fixed."""
 
-    native = "unitary_product"
+    native: str | None = "unitary_product"
     permutation: Tensor
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__(spec, shape, weight_norm)
         gates, n = shape.gates, shape.in_size
+        if gates > 1:  # the core has one
+            self.native = None
         self.add_parameter("phases", shape.uniform(math.pi, gates, 3, n))
         self.add_parameter("reflections", uniform(shape, math.sqrt(3 / n), gates, 2, n))  # direction matters only
         self.register_buffer("permutation", torch.randperm(n, device=shape.device))

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from slimrnn.tracing.backward import runs
 from slimrnn.tracing.graph import BARRIERS, COMPARISONS, MATRIX, Node, order
 from slimrnn.tracing.operations import OPERATIONS
-from slimrnn.tracing.stand_in import Untraceable
 
 
 class Place(NamedTuple):
@@ -284,16 +283,3 @@ class _Missing(Exception):
     def __init__(self, node: Node) -> None:
         super().__init__()
         self.node = node
-
-
-def check_native(nodes: Iterable[Node]) -> None:
-    """A complex number is a pair of real ones: what acts on both parts alike can be computed."""
-    for n in nodes:
-        if not n.is_complex or n.op in (*MATRIX, *LEAVES, "add", "sub", "neg", "where", "const"):
-            continue
-        if n.op in ("mul", "div") and sum(a.is_complex for a in n.args) == 1 and n.args[0].is_complex | (n.op == "mul"):
-            continue
-        raise Untraceable(f"computes {n.op} of complex numbers, which native cells do not have")
-    for n in nodes:
-        if not n.is_complex and any(a.is_complex for a in n.args):
-            raise Untraceable(f"computes {n.op} of complex numbers, which native cells do not have")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import types
 import warnings
 from functools import cache
 from typing import Any, NamedTuple
-
-import torch
-from torch import Tensor, nn
 
 from slimrnn.cells.base import Cell, State
 from slimrnn.cells.elman import ElmanCell
 from slimrnn.cells.leaky import leaked
 from slimrnn.cells.zoneout import zoned
 from slimrnn.ops.programs import CellProgram, NativeCell
+from slimrnn.tracing.dependences import key_of
 from slimrnn.tracing.graph import as_text
 from slimrnn.tracing.program import assembled, lowered
 from slimrnn.tracing.stand_in import Untraceable
@@ -22,9 +19,6 @@ from slimrnn.tracing.trace import Leaves, Trace, trace
 
 MOST_FOUND = 1000
 LEAK = "the leak"  # no name of a parameter
-PLAIN = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, types.BuiltinFunctionType)
-OF_TORCH = (torch.dtype, torch.device)
-BOOKKEEPING = frozenset({*nn.Module().__dict__} - {"_parameters", "_buffers", "_modules", "training"})
 
 
 class Traced(NamedTuple):
@@ -55,7 +49,7 @@ class Around(NamedTuple):
 def find(cell: Cell, around: Around = Around()) -> Traced | str:  # noqa: B008 - a tuple
     """The cell's step with what is around it, or why the core cannot run it."""
     try:
-        key = (around, _key(cell))
+        key = (around, key_of(cell))
     except TypeError:  # something that could change unseen: looked at every time
         return _look(cell, around)
     if key not in _found:
@@ -90,6 +84,8 @@ def _look(cell: Cell, around: Around) -> Traced | str:
         return Traced(found, native)
     except Untraceable as reason:
         return str(reason)
+    except RecursionError:
+        return "is too long for native cells"
 
 
 @cache
@@ -115,25 +111,3 @@ def _by_hand() -> dict[tuple[bool, str], CellProgram]:
                 by_hand=name,
             )
     return found
-
-
-def _key(module: nn.Module) -> Any:
-    """All that a step may depend on but the numbers in its tensors."""
-    items = module.__dict__.items()
-    return type(module), tuple((name, _frozen(value)) for name, value in items if name not in BOOKKEEPING)
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return Tensor, tuple(value.shape)
-    if isinstance(value, PLAIN):
-        return type(value), value
-    if isinstance(value, OF_TORCH):
-        return value
-    if isinstance(value, nn.Module):
-        return _key(value)
-    if isinstance(value, list | tuple):
-        return type(value), tuple(map(_frozen, value))
-    if isinstance(value, dict):
-        return type(value), tuple((_frozen(k), _frozen(v)) for k, v in value.items())
-    raise TypeError(f"cannot tell whether a {type(value).__name__} has changed")

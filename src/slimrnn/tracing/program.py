@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from slimrnn.ops.programs import CellProgram, Instruction
 from slimrnn.tracing.backward import Backward, derive, kept, without_candidate
-from slimrnn.tracing.graph import Node, order
-from slimrnn.tracing.lower import Action, Adjoint, Apply, Function, Line, Loop, Place, Rows, Store, check_native
+from slimrnn.tracing.complex_steps import check_native
+from slimrnn.tracing.graph import Node
+from slimrnn.tracing.lower import Action, Adjoint, Apply, Function, Line, Loop, Place, Rows, Store
 from slimrnn.tracing.stand_in import Untraceable
 from slimrnn.tracing.trace import Trace
 
 MOST_STATES, MOST_PRODUCTS, MOST_GATES, MOST_REGISTERS = 8, 8, 32, 64
+MOST = 1 << 10  # of anything else, see csrc/cells/sound.h
 PLACES = ("SLOT", "BEFORE", "AFTER", "SPARE", "OWN", "D_GATE", "D_BEFORE", "D_AFTER", "X", "Y")
 OPS = (
     *("APPLY", "ADJOINT", "LOOP", "ROWS", "LOAD", "STORE", "SUM", "TOTAL", "PER_ROW", "NOISE"),
@@ -37,8 +39,9 @@ class Lowered(NamedTuple):
 
 def lowered(trace: Trace) -> Lowered:
     """The step, what it keeps, and the way back."""
+    _check_size("rows of parameters", len(trace.own))
     backward = derive(trace)
-    check_native(order(trace.after))  # the way back then consists of the same kind of arithmetic
+    check_native(trace)  # the way back then consists of the same kind of arithmetic
     keep = kept(trace, backward)
     if len(keep) > trace.gates:  # more than there is room for where the input products were
         backward = without_candidate(trace, backward)
@@ -61,6 +64,11 @@ def _check_limits(trace: Trace, products: Sequence[object]) -> None:
     ):
         if count > most:
             raise Untraceable(f"has {count} {name}, more than the {most} of native cells")
+
+
+def _check_size(of: str, count: int) -> None:
+    if count > MOST:
+        raise Untraceable(f"needs {count} {of}, more than the {MOST} of native cells")
 
 
 def _forward(trace: Trace, keep: list[Node]) -> tuple[Function, dict[Node, int]]:
@@ -119,6 +127,7 @@ def assembled(lowered: Lowered) -> CellProgram:
     if registers > MOST_REGISTERS:
         raise Untraceable(f"needs {registers} values at once, more than the {MOST_REGISTERS} of native cells")
     trace = lowered.trace
+    _check_size("vectors", max(lowered.slots, lowered.spares, lowered.row_sums, len(assembler.places)))
     return CellProgram(
         gates=trace.gates,
         matrices=trace.matrices,

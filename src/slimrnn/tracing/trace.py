@@ -13,6 +13,7 @@ from slimrnn._fields import stacked
 from slimrnn.cells.base import Cell, Matvec, State
 from slimrnn.ops.noise import uniform
 from slimrnn.tracing import functions as functions  # which stand-ins find by name
+from slimrnn.tracing.attributes import Attributes
 from slimrnn.tracing.graph import COMPARISONS, Graph, Node, order, rebuilt
 from slimrnn.tracing.operations import OPERATIONS
 from slimrnn.tracing.stand_in import StandIn, Untraceable, line_of, line_of_step
@@ -73,12 +74,15 @@ def trace(cell: Cell, around: Callable[[State, State, Leaves], State] | None = N
             raise Untraceable("has noise on a complex state, which native cells do not have")
         return StandIn([leaf("noise", stream)])
 
+    copy = stood_in(cell, own, cell.hidden_size)
+    attributes = Attributes(copy)
     try:
-        after = stood_in(cell, own, cell.hidden_size).step(cast(Tensor, wx), cast(Matvec, matvec), before)
+        after = copy.step(cast(Tensor, wx), cast(Matvec, matvec), before)
     except Untraceable:
         raise
     except Exception as error:  # plain torch may bear it, or will say more
         raise Untraceable(f"cannot be traced ({type(error).__name__}: {error}){line_of(error)}") from error
+    attributes.check()
     after = check_states(cell, after)
     if around is not None:
         after = around(before, after, Leaves(lambda name: StandIn([own(name)]), noise))
@@ -137,6 +141,8 @@ def _rows(t: Tensor | None, name: str, own: Callable[[str, int | None], Node], h
     if t.dim() > 2 or (t.dim() and t.shape[-1] not in (1, hidden)):
         unfit = f"{name}, of shape {tuple(t.shape)}: what acts within a step is (H), (rows, H) or one number"
         return StandIn((), unfit=unfit)  # such as the bias of a complex cell, which is added outside of the step
+    if t.is_complex():
+        return StandIn((), unfit=f"{name}, which is complex: what acts within a step is real")
     if t.dim() == 2:
         return StandIn([own(name, row) for row in range(len(t))], True)
     return StandIn([own(name, None)])
