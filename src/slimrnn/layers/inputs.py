@@ -81,6 +81,7 @@ def check_lengths(
         lengths = torch.tensor([int(n) for n in lengths], dtype=torch.long)
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
         raise TypeError(f"expected lengths to be integers, got {lengths.dtype}")
+    lengths = lengths.long()  # sums and indices of smaller types overflow, or mean something else
     if tuple(lengths.shape) != (batch,):
         raise ValueError(f"expected lengths of shape ({batch},), one per sequence, got {tuple(lengths.shape)}")
     # Values are unknown to torch.compile, which could not go on past a look at them.
