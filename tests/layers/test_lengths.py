@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from registry import numbers
-from slimrnn import GRU, LSTM, ReadOut
+from registry import CELLS, numbers
+from slimrnn import GRU, ReadOut
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.inputs import check_lengths
 
@@ -29,11 +29,11 @@ def results(rnn: RecurrentStack, x: Tensor, lengths: Tensor) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("layer", [GRU, LSTM])
+@pytest.mark.parametrize("cell", ["gru-after", "lstm"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_layers_take_any_integers(layer: type[RecurrentStack], options: dict[str, Any], dtype: torch.dtype) -> None:
+def test_layers_take_any_integers(cell: str, options: dict[str, Any], dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    rnn: RecurrentStack = layer(3, 4, dtype=torch.float64, **options)  # type: ignore[call-arg]
+    rnn = CELLS[cell].build(3, 4, **options)
     x, lengths = numbers(100, 2, 3), torch.tensor([3, 100])
     for given, expected in zip(results(rnn, x, lengths.to(dtype)), results(rnn, x, lengths), strict=True):
         torch.testing.assert_close(given, expected, rtol=0, atol=0)
