@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -69,6 +70,13 @@ def in_autocast(device: str) -> bool:
         return torch.is_autocast_enabled(device)
     except RuntimeError:  # there is none; torch.compile of torch 2.10 cannot trace is_autocast_available
         return False
+
+
+def full_precision(device: str) -> contextlib.AbstractContextManager[Any]:
+    """Recurrences lose their memory in half precision, so autocast is left outside."""
+    if in_autocast(device):
+        return torch.autocast(device, enabled=False)
+    return contextlib.nullcontext()
 
 
 def check_lengths(

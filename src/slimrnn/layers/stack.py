@@ -25,7 +25,7 @@ from slimrnn.layers.inputs import (
     check_lengths,
     check_sizes,
     check_state,
-    in_autocast,
+    full_precision,
     nested_as,
     packed,
 )
@@ -230,7 +230,7 @@ class RecurrentStack(TorchInterface, TokenInput):
             check_no_noise()
         last: list[State] = []
         vectors_VI = None
-        with _full_precision(x_TBI.device.type):
+        with full_precision(x_TBI.device.type):
             if is_tokens(x_TBI):
                 self._check_range(x_TBI)
                 x_TBI, vectors_VI = self._for_first_layers(x_TBI)
@@ -269,7 +269,7 @@ class RecurrentStack(TorchInterface, TokenInput):
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
         states = self.states_of(state, x.shape[0], batched)
-        with _full_precision(x.device.type):
+        with full_precision(x.device.type):
             for depth in range(self.num_layers):
                 below = functional.dropout(x, self.dropout, self.training) if depth else x
                 layer = self._at(depth)
@@ -334,7 +334,7 @@ class RecurrentStack(TorchInterface, TokenInput):
         """The recurrent matrices written out, (G, n, n) in torch's gate order, for each layer · direction.
 
         Those of the first transition, which with `delays` act on the state so many steps before."""
-        with _full_precision(self._device):
+        with full_precision(self._device):
             found, groups = [core.recurrent.dense() for core in self.cores], len(self.delays)
             if groups == 1:
                 return found
@@ -344,7 +344,7 @@ class RecurrentStack(TorchInterface, TokenInput):
 
     def penalty(self) -> Tensor:
         """Soft constraints on the recurrent matrices (KRU eq. 7), to be weighted and added to the loss."""
-        with _full_precision(self._device):
+        with full_precision(self._device):
             return torch.stack([map.penalty() for core in self.cores for map in core.maps]).sum()
 
     def constrain_(self) -> None:
@@ -382,10 +382,3 @@ class RecurrentStack(TorchInterface, TokenInput):
     def _describe_cell(self) -> str:
         """Options of the cell, as they are written."""
         return self.cell.extra_repr().partition(", ")[2]
-
-
-def _full_precision(device: str) -> contextlib.AbstractContextManager[Any]:
-    """Recurrences lose their memory in half precision, so autocast is left outside."""
-    if in_autocast(device):
-        return torch.autocast(device, enabled=False)
-    return contextlib.nullcontext()
