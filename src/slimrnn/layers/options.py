@@ -183,6 +183,17 @@ DEFAULTS: dict[str, Any] = {
 OF_STACKS = ("vocabulary", "one_hot", "residual", "transition_depth", "delays", "max_row_norm")
 
 
+# What may be set on a stack that is there, for all its layers.
+OF_LAYERS = ("recurrent_dropout", "mask_per_gate", "zoneout", "weight_drop", "checkpoint_every")
+
+
+def changed(name: str, value: Any, stack: Any) -> Any:
+    """One of these options of a stack, checked together with the other that it must agree with."""
+    partner = {"mask_per_gate": "recurrent_dropout", "checkpoint_every": "skip"}.get(name)
+    others = {} if partner is None else {partner: getattr(stack, partner)}
+    return resolve(others | {name: value})[name]
+
+
 def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
     """All options, the given ones checked and the others at their defaults."""
     resolved = {name: option.default for name, option in OPTIONS.items()}

@@ -29,7 +29,17 @@ from slimrnn.layers.inputs import (
     nested_as,
     packed,
 )
-from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, as_written, resolve, structure_of_each
+from slimrnn.layers.options import (
+    DEFAULTS,
+    HELP,
+    OF_LAYERS,
+    OF_STACKS,
+    StackOptions,
+    as_written,
+    changed,
+    resolve,
+    structure_of_each,
+)
 from slimrnn.layers.parameter_groups import parameter_groups
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
@@ -60,6 +70,7 @@ class RecurrentStack(TorchInterface, TokenInput):
     zoneout: float | tuple[float, ...]
     mask_per_gate: bool
     weight_drop: float
+    checkpoint_every: int | None
     max_row_norm: float | None
     as_pairs: bool = False  # a complex state as (L·D, B, H, 2) real numbers: for runtimes that have no others
 
@@ -104,6 +115,15 @@ class RecurrentStack(TorchInterface, TokenInput):
             own = resolved | {"structure": structure, "input_structure": input_structure}
             groups = list(self._build(make_cell, width, own))
             self.layers.append(groups[0] if len(groups) == 1 else LayerGroup(groups))
+
+    if not TYPE_CHECKING:  # to which a class that defines it may have any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in OF_LAYERS and "layers" in self.__dict__.get("_modules", ()):  # not while it is made
+                value = changed(name, value, self)
+                for core in self.cores:
+                    core.set_options({name: value})
+            super().__setattr__(name, value)
 
     def _build(self, make_cell: Callable[..., Cell], width: int, resolved: dict[str, Any]) -> Iterator[RecurrentLayer]:
         """One layer for every delay, each with its share of the units."""
