@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from registry import CELLS, SIZE, STRUCTURES, fits, numbers
-from slimrnn import GRU, Diagonal, Legendre, MinGRU, Structure
+from slimrnn import GRU, Diagonal, Legendre, MinGRU, Permutation, Sparse, Structure
 from slimrnn.sequence import Decoder, Encoder, Symbols
 from slimrnn.structures.legendre import LegendreMap, legendre_memory
 
@@ -62,6 +62,24 @@ def test_encoders_and_decoders_of_symbols(embedding: int | None, assign: bool) -
     sequences = torch.tensor([[0, 4], [1, 3]])
     check(encoder, assign, lambda net: net(sequences))
     check(decoder, assign, lambda net: net.log_prob(sequences))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("structure", STRUCTURED.values(), ids=STRUCTURED)
+def test_a_default_device_is_as_a_device(structure: Structure) -> None:
+    cell = CELLS["tanh" if fits(structure, complex=False) else "modrelu"]
+    with torch.device("meta"):
+        found = cell.build(3, SIZE, structure=structure)
+        there = cell.build(3, SIZE, structure=structure, device="cpu")
+    assert all(t.is_meta for t in [*found.parameters(), *found.buffers()])
+    assert not any(t.is_meta for t in [*there.parameters(), *there.buffers()])
+
+
+def test_seeded_structures_are_the_same_whatever_the_default_device() -> None:
+    for structure in (Permutation(seed=3), Sparse(0.25, seed=3)):
+        with torch.device("meta"):
+            there = structure.build(SIZE, device="cpu")
+        for a, b in zip(there.buffers(), structure.build(SIZE).buffers(), strict=True):
+            assert torch.equal(a, b)
 
 
 def test_what_is_not_saved_is_as_exact_as_the_dtype() -> None:

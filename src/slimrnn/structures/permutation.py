@@ -93,7 +93,8 @@ class Permutation(PermutationSpec):
             return torch.tensor(self.order, device=device)
         if self.seed is None:
             return torch.randperm(size, device=device)
-        return torch.randperm(size, generator=torch.Generator().manual_seed(self.seed)).to(device or "cpu")
+        order = torch.randperm(size, generator=torch.Generator().manual_seed(self.seed), device="cpu")
+        return order.to(device or torch.get_default_device())
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
