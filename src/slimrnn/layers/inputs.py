@@ -45,6 +45,13 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
     return x
 
 
+def refuse_packed(x: object) -> None:
+    """For what is built on layers, which do take them."""
+    if isinstance(x, PackedSequence):
+        how = "torch.nn.utils.rnn.pad_packed_sequence gives both"
+        raise TypeError(f"expected a padded tensor, with lengths= for a ragged batch, got a PackedSequence: {how}")
+
+
 def packed(nested: Tensor, dims: int = 3) -> PackedSequence:
     """The sequences of a nested tensor (B, T, I), or of tokens (B, T), whose lengths differ."""
     if nested.dim() != dims:

@@ -37,6 +37,7 @@ from slimrnn.layers.options import (
     StackOptions,
     as_written,
     changed,
+    check_flag,
     resolve,
     structure_of_each,
 )
@@ -89,6 +90,8 @@ class RecurrentStack(TorchInterface, TokenInput):
         super().__init__()
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         check_probability("dropout", dropout)
+        for name, flag in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            check_flag(name, flag)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = dropout, bidirectional
@@ -302,7 +305,7 @@ class RecurrentStack(TorchInterface, TokenInput):
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
         for name in ("recurrent_dropout", "weight_drop"):
-            if self.training and getattr(self, name):
+            if any(core.training and getattr(core, name) for core in self.cores):
                 raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
 
     @contextlib.contextmanager
