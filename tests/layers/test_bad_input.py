@@ -17,10 +17,12 @@ from slimrnn import (
     RNN,
     BlockDiagonal,
     ContextSwitching,
+    Deep,
     Dense,
     Kronecker,
     LowRank,
     OutputRecurrent,
+    ReadOut,
     UnitaryProduct,
     hidden_size_for,
 )
@@ -58,6 +60,18 @@ CONSTRUCTORS: dict[str, Callable[[], object]] = {
     "forget bias of text": lambda: LSTM(3, 4, forget_bias="a"),  # type: ignore[arg-type]
     "options that torch's layer has": lambda: GRU.from_torch(nn.GRU(3, 4), dtype=torch.float64),
     "budget without input": lambda: hidden_size_for(1000, GRU, 0),
+    "text for learn_initial_state": lambda: LSTM(3, 4, learn_initial_state="no"),  # type: ignore[arg-type]
+    "text for one_hot": lambda: LSTM(3, 4, one_hot="no"),  # type: ignore[arg-type]
+    "text for residual": lambda: LSTM(3, 4, 2, residual="no"),  # type: ignore[arg-type]
+    "text for weight_norm": lambda: LSTM(3, 4, weight_norm="no"),  # type: ignore[arg-type]
+    "a number for mask_per_gate": lambda: LSTM(3, 4, recurrent_dropout=0.5, mask_per_gate=1),  # type: ignore[arg-type]
+    "text for bidirectional": lambda: LSTM(3, 4, bidirectional="x"),  # type: ignore[arg-type]
+    "text for bias": lambda: GRU(3, 4, bias="no"),  # type: ignore[arg-type]
+    "nothing for batch_first": lambda: RNN(3, 4, batch_first=None),  # type: ignore[arg-type]
+    "nothing for zoneout": lambda: LSTM(3, 4, zoneout=None),  # type: ignore[arg-type]
+    "nothing for recurrent_dropout": lambda: LSTM(3, 4, recurrent_dropout=None),  # type: ignore[arg-type]
+    "text for zoneout": lambda: LSTM(3, 4, zoneout="0.5"),  # type: ignore[arg-type]
+    "a perceptron without units": lambda: Deep(3, GRU(4, 5), 2, width=0),
     "zero row norm": lambda: LSTM(3, 4, max_row_norm=0.0),
     "blocks that do not divide": lambda: LSTM(3, 4, structure=BlockDiagonal(3)),
     "input blocks that do not divide": lambda: LSTM(3, 4, input_structure=BlockDiagonal(2)),
@@ -162,6 +176,27 @@ def test_a_misspelt_option_gets_a_suggestion(layer: Any, given: str, meant: str)
 def test_a_projection_is_answered_with_what_comes_near() -> None:
     with pytest.raises(TypeError, match=r"got an unexpected .* 'proj_size'; LowRank\(r, tied=True\) .* is near to it"):
         LSTM(3, 4, proj_size=2)  # type: ignore[call-arg]
+    assert LSTM(3, 4, proj_size=0).proj_size == 0  # type: ignore[call-arg]
+
+
+PACKED: dict[str, Callable[[Any], object]] = {
+    "deep": lambda x: Deep(3, GRU(4, 5), 2)(x),
+    "switching": lambda x: ContextSwitching(GRU(3, 4, structure=BlockDiagonal(2)))(x),
+    "contexts": lambda x: ContextSwitching(GRU(3, 4, structure=BlockDiagonal(2))).contexts(x),
+    "read-out": lambda x: ReadOut(GRU(2, 3), 2)(x),
+    "read-out of the last": lambda x: ReadOut(GRU(2, 3), 2, at="last")(x),
+}
+
+
+@pytest.mark.parametrize("net", PACKED)
+def test_what_is_built_on_layers_asks_for_padded_input(net: str) -> None:
+    with pytest.raises(TypeError, match=r"expected a padded tensor, .* got a PackedSequence: .*pad_packed_sequence"):
+        PACKED[net](pack_sequence([torch.ones(2, 3), torch.ones(1, 3)]))
+
+
+def test_delays_may_be_a_generator() -> None:
+    assert GRU(3, 4, delays=(2**k for k in range(2))).delays == (1, 2)  # type: ignore[arg-type]
+    assert LSTM(3, 4, zoneout=iter([0.1, 0.2])).zoneout == (0.1, 0.2)  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")

@@ -220,3 +220,38 @@ def test_checkpointing_keeps_only_a_segment_of_history() -> None:
             stack(x)[0].sum()
         kept.append(sum(sizes.values()))
     assert kept[1] < kept[0] / 4
+
+
+NOISE: dict[str, Any] = {"recurrent_dropout": 0.5, "zoneout": (0.5, 0.1), "weight_drop": 0.5}
+
+
+@pytest.mark.parametrize("name", NOISE)
+@pytest.mark.parametrize("options", [{}, {"delays": (1, 2)}, {"num_layers": 2, "bidirectional": True}], ids=str)
+def test_an_option_that_is_set_later_acts(name: str, options: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    noisy = LSTM(3, 4, dtype=torch.float64, **{name: NOISE[name]}, **options)
+    plain = LSTM(3, 4, dtype=torch.float64, **options)
+    plain.load_state_dict(noisy.state_dict())
+    x = numbers(5, 2, 3)
+    expected = plain(x)[0]
+    assert not torch.allclose(noisy(x)[0], expected)
+    setattr(noisy, name, 0.0)
+    torch.testing.assert_close(noisy(x)[0], expected, rtol=0, atol=0)
+    setattr(plain, name, NOISE[name])
+    assert getattr(plain, name) == NOISE[name]
+    assert not torch.allclose(plain(x)[0], expected)
+
+
+def test_an_option_that_is_set_later_is_checked() -> None:
+    rnn = GRU(3, 4, recurrent_dropout=0.5)
+    for name, value in (("zoneout", 2.0), ("zoneout", (0.1, 0.1)), ("weight_drop", None), ("checkpoint_every", 0)):
+        with pytest.raises((TypeError, ValueError), match=r"expected .*, got"):
+            setattr(rnn, name, value)
+    with pytest.raises(ValueError, match="expected no checkpoint_every with skip"):
+        GRU(3, 4, skip=2).checkpoint_every = 2
+    rnn.checkpoint_every = 2
+    rnn.mask_per_gate = True
+    assert [(core.checkpoint_every, core.mask_per_gate) for core in rnn.cores] == [(2, True)]
+    assert rnn.cores[0].zoneout is None
+    rnn.checkpoint_every = None
+    assert rnn.cores[0].checkpoint_every is None

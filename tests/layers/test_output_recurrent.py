@@ -151,3 +151,19 @@ def test_gradients_are_right() -> None:
 def test_bad_input_is_explained(call: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+@every_structure
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("feedback", [None, torch.tanh])
+def test_autocast_leaves_the_recurrence_alone(structure: Structure | None, forced: bool, feedback: Any) -> None:
+    torch.manual_seed(0)
+    net = build(structure, feedback=feedback).float()
+    x, targets = numbers(6, 2, 4).float(), numbers(6, 2, 3).float() if forced else None
+    expected, states = net(x, targets=targets)
+    one, state = net.step(x[0])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, found = net(x, targets=targets)
+        first, after = net.step(x[0])
+    for a, b in zip((output, *found, first, *after), (expected, *states, one, *state), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)

@@ -329,3 +329,20 @@ def test_a_hook_that_comes_later_is_seen() -> None:
         stack.cell.register_forward_pre_hook(fill)
         y, _ = stack.step(x[1], state)
         torch.testing.assert_close(y, stack(x[1:], state)[0][0], rtol=1e-12, atol=1e-12)
+
+
+@torch.no_grad()
+def test_a_layer_that_is_set_to_training_alone_is_seen() -> None:
+    torch.manual_seed(0)
+    rnn = GRU(3, 16, zoneout=0.5, dtype=torch.float64).eval()
+    x, state = numbers(2, 3), numbers(1, 2, 16)
+    still = rnn.step(x, state)[0]
+    rnn.layers[0].train()
+    assert not torch.equal(rnn.step(x, state)[0], rnn.step(x, state)[0])
+    rnn.layers[0].eval()
+    assert torch.equal(rnn.step(x, state)[0], still)
+    rnn.zoneout, rnn.recurrent_dropout = 0.0, 0.5
+    rnn.step(x, state)
+    rnn.layers[0].train()
+    with pytest.raises(RuntimeError, match=r"expected eval\(\) for step with recurrent_dropout"):
+        rnn.step(x, state)

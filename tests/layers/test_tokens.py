@@ -364,3 +364,25 @@ def test_symbol_model_is_the_net_on_one_hot_vectors(structure: Any) -> None:
         strict=True,
     ):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{"one_hot": True}, {"vocabulary": VOCABULARY}, {"vocabulary": 50}], ids=str)
+@pytest.mark.parametrize("mask_per_gate", [False, True])
+def test_dropout_of_the_state_alone(options: dict[str, Any], mask_per_gate: bool) -> None:
+    rnn = gru(recurrent_dropout=(0.0, 0.5), mask_per_gate=mask_per_gate, **options)
+    tokens = tokens_for(rnn)
+    for a, b in zip(results(rnn, tokens), results(rnn, rnn.vectors(tokens)), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-12)
+
+
+def test_another_module_in_the_place_of_the_embedding_knows_its_tokens() -> None:
+    rnn = gru(vocabulary=50)
+    assert rnn.embedding is not None
+    tokens = torch.full((TIME, BATCH), 49)
+    expected = rnn(tokens)[0]
+    rnn.embedding = nn.Sequential(rnn.embedding, nn.Identity())  # type: ignore[assignment]
+    torch.testing.assert_close(rnn(tokens)[0], expected, rtol=0, atol=0)
+    y, _ = rnn.step(tokens[0])
+    torch.testing.assert_close(y, expected[0])
+    with pytest.raises(IndexError):
+        rnn(tokens + 1)

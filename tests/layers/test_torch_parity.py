@@ -165,3 +165,18 @@ def test_wrong_kinds_are_refused() -> None:
 def test_what_torch_cannot_express_is_refused(stack: RecurrentStack) -> None:
     with pytest.raises(ValueError, match=r"expected a layer that torch.nn.\w+ can express, got"):
         stack.to_torch()
+
+
+@pytest.mark.parametrize("layer", [RNN, GRU, LSTM])
+@pytest.mark.parametrize("bias", [False, True])
+def test_frozen_weights_stay_frozen(layer: Any, bias: bool) -> None:
+    module = layer.torch_type(3, 4, 2, bias=bias)
+    frozen = ["weight_hh_l0", "weight_ih_l1", *(["bias_ih_l1", "bias_hh_l1"] if bias else [])]
+    for name in frozen:
+        module.get_parameter(name).requires_grad_(False)
+    ours = layer.from_torch(module)
+    parts = (ours.layer(0).recurrent, ours.layer(1).input, *([ours.layer(1).cell] if bias else []))
+    wanted = {id(p) for part in parts for p in part.parameters()}
+    assert {id(p) for p in ours.parameters() if not p.requires_grad} == wanted
+    back = ours.to_torch()
+    assert sorted(name for name, p in back.named_parameters() if not p.requires_grad) == sorted(frozen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -247,3 +248,20 @@ def test_the_nearest_member_can_be_written_into_a_pruned_map() -> None:
     prune.random_unstructured(recurrent, "weight", 0.5)
     kept = recurrent.get_buffer("weight_mask")
     torch.testing.assert_close(recurrent.nearest_(wanted).dense(), wanted * kept)
+
+
+@pytest.mark.parametrize("layer", [GRU, LSTM])
+def test_a_layer_with_a_pruned_bias_can_be_copied_after_a_call(layer: Any) -> None:
+    stack: RecurrentStack = randomise_(layer(3, 4, dtype=torch.float64))
+    prune.l1_unstructured(stack.layer(0).cell, "bias", 0.5)
+    x = numbers(5, 2, 3)
+    output, _ = stack(x)
+    twin = copy.deepcopy(stack)
+    again = pickle.loads(pickle.dumps(stack))
+    for other in (twin, again):
+        torch.testing.assert_close(other(x)[0], output, rtol=0, atol=0)
+    output.sum().backward()
+    twin(x)[0].sum().backward()
+    for a, b in zip(stack.parameters(), twin.parameters(), strict=True):
+        assert a.grad is not None
+        torch.testing.assert_close(a.grad, b.grad, rtol=0, atol=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from slimrnn import (
     ComplexDiagonal,
     Diagonal,
     Householder,
+    IndRNN,
     Kronecker,
     Legendre,
     LowRank,
@@ -246,3 +248,21 @@ def test_complex_diagonal_keeps_the_size_of_white_noise() -> None:
         expected = 2 * rnn.layer(0).input.dense().abs().square().mean() / 2
     assert float(power * 2) == pytest.approx(float(expected), rel=0.2)
     assert math.isfinite(float(power))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_circulant_in_half_precision_is_computed_in_single(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    half = Circulant().build(6, gates=2, dtype=dtype)
+    single = copy.deepcopy(half).float()
+    h, y = torch.randn(3, 6, dtype=dtype), torch.randn(3, 2, 6, dtype=dtype)
+    assert torch.equal(half.matvec(h), single.matvec(h.float()).to(dtype))
+    assert torch.equal(half.rmatvec(y), single.rmatvec(y.float()).to(dtype))
+
+
+def test_independent_units_may_be_complex() -> None:
+    torch.manual_seed(0)
+    structure = ComplexDiagonal(0.4, 0.9)
+    rnn = IndRNN(3, 4, nonlinearity="modrelu", structure=structure)
+    modulus = rnn.layer(0).recurrent.dense()[0].diagonal().abs()
+    assert bool(((modulus >= 0.4) & (modulus <= 0.9)).all())  # the structure's own start

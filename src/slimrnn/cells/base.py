@@ -84,5 +84,10 @@ class Cell(Watched):
             with torch.no_grad():
                 self.bias[self.gates.index(gate)] = start_H
 
+    def __getstate__(self) -> dict[str, Any]:
+        """To copy or pickle: without the graphs of what torch.nn.utils.prune and its kind compute in every call."""
+        found: dict[str, Any] = self.__dict__
+        return {n: v.detach() if isinstance(v, Tensor) and not v.is_leaf else v for n, v in found.items()}
+
     def _zeros(self, *sizes: int, dtype: torch.dtype | None, device: torch.device | str | None) -> nn.Parameter:
         return nn.Parameter(torch.zeros(*sizes, self.hidden_size, dtype=dtype, device=device))

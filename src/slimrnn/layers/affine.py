@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slimrnn.ops.operators import traced
+from slimrnn.layers.inputs import in_autocast
+from slimrnn.ops.operators import traced, transformed
 
 
 class Affine(nn.Linear):
@@ -20,7 +21,8 @@ class Affine(nn.Linear):
 
     def product(self, x: Tensor) -> Tensor:
         """W x + b"""
-        if traced():  # which cannot save a gradient written in python
+        # A gradient written in python cannot be saved, nor seen through by vmap and its kind; autocast is nn.Linear's.
+        if traced() or in_autocast(x.device.type) or (not torch.compiler.is_compiling() and transformed(x)):
             return super().forward(x)
         bias = self.bias if self.bias is not None else self.weight.new_zeros(self.out_features)
         y: Tensor = _Product.apply(x.reshape(-1, self.in_features), self.weight, bias)  # type: ignore[no-untyped-call]

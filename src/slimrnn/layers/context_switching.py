@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from slimrnn._checks import check_choice, check_count
 from slimrnn.layers.backend import OnBackend
 from slimrnn.layers.gru import GRU
-from slimrnn.layers.inputs import without_padding
+from slimrnn.layers.inputs import refuse_packed, without_padding
 from slimrnn.layers.stack import RecurrentStack, States
 from slimrnn.structures import BlockDiagonal
 
@@ -93,6 +93,7 @@ class ContextSwitching(OnBackend):
         self, input: Tensor, hx: SwitchingStates | None = None, *, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, SwitchingStates]:
         """As the layer's: padded or unbatched, `lengths=` for a ragged batch, or a jagged nested tensor."""
+        refuse_packed(input)
         layer_state, auxiliary_state = (None, None) if hx is None else _pair(hx)
         if isinstance(input, Tensor) and input.is_nested and input.layout != torch.jagged:
             raise TypeError(f"expected a padded input, or a nested one of layout torch.jagged, got {input.layout}")
@@ -120,6 +121,7 @@ class ContextSwitching(OnBackend):
 
     def contexts(self, input: Tensor, *, lengths: Tensor | Sequence[int] | None = None) -> Tensor:
         """The masks m_t of a sequence, (T, B, K) or (B, T, K): which blocks were in use when."""
+        refuse_packed(input)
         context, _ = self.auxiliary(input, lengths=lengths)
         return self._mask(context)
 

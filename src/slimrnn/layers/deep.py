@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from slimrnn._checks import check_choice, check_count
 from slimrnn.layers.backend import OnBackend
-from slimrnn.layers.inputs import without_padding
+from slimrnn.layers.inputs import refuse_packed, without_padding
 from slimrnn.layers.stack import RecurrentStack, States
 
 NONLINEARITIES: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -42,6 +42,8 @@ class Deep(OnBackend):
         super().__init__()
         for name, count in (("input_size", input_size), ("output_size", output_size), ("output_depth", output_depth)):
             check_count(name, count)
+        if width is not None:
+            check_count("width", width)
         if input_depth != 0:
             check_count("input_depth", input_depth)
         if not isinstance(layer, RecurrentStack):
@@ -58,14 +60,15 @@ class Deep(OnBackend):
         self.before: nn.Module = nn.Identity()
         if input_depth:
             # Its last nonlinearity is the layer's to take: the layer multiplies by a matrix first.
-            self.before = Perceptron(input_size, inward, input_depth, width or inward, **options)
+            self.before = Perceptron(input_size, inward, input_depth, inward if width is None else width, **options)
         self.layer = layer
-        self.after = Perceptron(outward, output_size, output_depth, width or outward, **options)
+        self.after = Perceptron(outward, output_size, output_depth, outward if width is None else width, **options)
 
     def forward(
         self, input: Tensor, hx: States | None = None, *, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, States]:
         """Inputs in the layer's form to outputs at every step, and the layer's last state."""
+        refuse_packed(input)
         before = self.before(without_padding(input, lengths, self.batch_first))
         hidden, state = self.layer(before, hx, lengths=lengths)
         return self.after(hidden), state

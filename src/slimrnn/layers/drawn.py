@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from slimrnn._fields import some_parameter
 from slimrnn.layers.options import mask_rates
 from slimrnn.ops.onnx_exports import check_no_noise
 from slimrnn.structures.base import Prepared
@@ -43,8 +44,10 @@ def draw(layer: RecurrentLayer, x: Tensor) -> Drawn:
         rates, cell = mask_rates(layer.recurrent_dropout), layer.cell
         gates = (max(len(cell.gates), cell.matrices),) if layer.mask_per_gate else ()
         sizes = ((x.shape[-1],), (*gates, cell.hidden_size))
+        dtype = x.dtype if x.is_floating_point() else some_parameter(layer).dtype  # x may be tokens
         x_mask, h_mask = (
-            functional.dropout(x.new_ones(x.shape[-2], *size), rate) for size, rate in zip(sizes, rates, strict=True)
+            functional.dropout(x.new_ones(x.shape[-2], *size, dtype=dtype), rate) if rate else None
+            for size, rate in zip(sizes, rates, strict=True)
         )
     if layer.zoneout is not None:
         seed = torch.randint(2**62, (), device=x.device)

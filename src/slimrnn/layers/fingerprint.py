@@ -16,6 +16,7 @@ from slimrnn.ops.library import MemoryStruct, native_library
 WHOLE = 1 << 20  # bytes that are read at every step: what the second-level cache holds beside the packed weights
 LINE, EVERY, SLICE = 64, 1 << 12, 1 << 17  # of more: a line of every 4 KiB, and a slice in turn
 BOOKKEEPING = frozenset({*nn.Module().__dict__, "_stream"})  # torch's own entries, and where a stack keeps its stream
+NO_OWN_MODE = (nn.ModuleList, nn.ModuleDict)  # whether these are in training changes nothing
 
 
 class Fingerprint:
@@ -34,6 +35,8 @@ class Fingerprint:
         held: list[tuple[dict[str, Any], str, object]] = []
         for m in module.modules():
             own = {name: value for name, value in m.__dict__.items() if name not in BOOKKEEPING}
+            if not isinstance(m, NO_OWN_MODE):
+                own["training"] = m.training
             self.attributes.add(m.__dict__, own)
             if not isinstance(m, Watched):
                 self.foreign.add(m.__dict__, own)

@@ -11,7 +11,6 @@ from slimrnn.layers.recurrent import CellLayer
 from slimrnn.layers.rnn import RNN
 from slimrnn.layers.stack import RecurrentStack
 from slimrnn.structures import Diagonal
-from slimrnn.structures.diagonal import DiagonalMap
 
 
 class IndRNN(RNN):
@@ -54,6 +53,6 @@ def start_diagonals(stack: RecurrentStack, low: float, high: float) -> None:
     """Draw the recurrent weights of diagonal matrices uniformly."""
     for core in stack.cores:
         for map in core.maps:
-            if isinstance(map, DiagonalMap):
+            if type(map.spec) is Diagonal:  # others have a start of their own
                 weight = map.tensor("diagonal")
                 map.assign_("diagonal", torch.empty_like(weight).uniform_(low, high))

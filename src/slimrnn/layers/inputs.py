@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -44,6 +45,13 @@ def check_input(x: Tensor, dims: Sequence[int], input_size: int, dtype: torch.dt
     return x
 
 
+def refuse_packed(x: object) -> None:
+    """For what is built on layers, which do take them."""
+    if isinstance(x, PackedSequence):
+        how = "torch.nn.utils.rnn.pad_packed_sequence gives both"
+        raise TypeError(f"expected a padded tensor, with lengths= for a ragged batch, got a PackedSequence: {how}")
+
+
 def packed(nested: Tensor, dims: int = 3) -> PackedSequence:
     """The sequences of a nested tensor (B, T, I), or of tokens (B, T), whose lengths differ."""
     if nested.dim() != dims:
@@ -71,6 +79,13 @@ def in_autocast(device: str) -> bool:
         return False
 
 
+def full_precision(device: str) -> contextlib.AbstractContextManager[Any]:
+    """Recurrences lose their memory in half precision, so autocast is left outside."""
+    if in_autocast(device):
+        return torch.autocast(device, enabled=False)
+    return contextlib.nullcontext()
+
+
 def check_lengths(
     lengths: Tensor | Sequence[int], time: int, batch: int, device: torch.device, least: int = 1
 ) -> Tensor:
@@ -81,6 +96,7 @@ def check_lengths(
         lengths = torch.tensor([int(n) for n in lengths], dtype=torch.long)
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
         raise TypeError(f"expected lengths to be integers, got {lengths.dtype}")
+    lengths = lengths.long()  # sums and indices of smaller types overflow, or mean something else
     if tuple(lengths.shape) != (batch,):
         raise ValueError(f"expected lengths of shape ({batch},), one per sequence, got {tuple(lengths.shape)}")
     # Values are unknown to torch.compile, which could not go on past a look at them.

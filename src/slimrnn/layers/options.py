@@ -6,7 +6,7 @@ The constructors, `repr`, the docstring of RecurrentStack, the training settings
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypedDict, TypeVar, get_type_hints
 
@@ -73,7 +73,15 @@ def _delays(name: str, value: Any) -> None:
         check_count(name, delay)
 
 
+def check_flag(name: str, value: object) -> None:
+    """`value` must be True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"expected {name} to be True or False, got {value!r}")
+
+
 def _rates(name: str, value: Any) -> None:
+    if isinstance(value, str) or not (isinstance(value, int | float) or hasattr(value, "__iter__")):
+        raise TypeError(f"expected {name} to be a number or a sequence of numbers, got {value!r}")
     for rate in (value,) if isinstance(value, int | float) else tuple(value):
         check_probability(name, rate)
 
@@ -109,8 +117,12 @@ class StackOptions(TypedDict, total=False):
         int | None,
         Option(None, "input is tokens, integers below this; `embedding` turns them into vectors", check_count),
     ]
-    one_hot: Annotated[bool, Option(False, "input is tokens, integers below input_size, each a one-hot vector")]
-    residual: Annotated[bool, Option(False, "add each layer's input to its output, from the second layer on")]
+    one_hot: Annotated[
+        bool, Option(False, "input is tokens, integers below input_size, each a one-hot vector", check_flag)
+    ]
+    residual: Annotated[
+        bool, Option(False, "add each layer's input to its output, from the second layer on", check_flag)
+    ]
     transition_depth: Annotated[
         int, Option(1, "cells that the state passes through in each step; the first sees the input", check_count)
     ]
@@ -132,7 +144,10 @@ class StackOptions(TypedDict, total=False):
         Option(0.0, "dropout on inputs and h, one mask per sequence (Gal & Ghahramani 2016), or a rate for each", _two),
     ]
     mask_per_gate: Annotated[
-        bool, Option(False, "recurrent_dropout: a mask of h for each gate instead of one for all; in plain torch")
+        bool,
+        Option(
+            False, "recurrent_dropout: a mask of h for each gate instead of one for all; in plain torch", check_flag
+        ),
     ]
     zoneout: Annotated[
         float | Sequence[float],
@@ -141,9 +156,10 @@ class StackOptions(TypedDict, total=False):
     weight_drop: Annotated[
         float, Option(0.0, "dropout on the recurrent weights, once per call (Merity et al. 2018)", check_probability)
     ]
-    learn_initial_state: Annotated[bool, Option(False, "the state before the first step is a parameter")]
+    learn_initial_state: Annotated[bool, Option(False, "the state before the first step is a parameter", check_flag)]
     weight_norm: Annotated[
-        bool, Option(False, "weight normalisation of the rows of all matrices but diagonal and unitary ones")
+        bool,
+        Option(False, "weight normalisation of the rows of all matrices but diagonal and unitary ones", check_flag),
     ]
     max_row_norm: Annotated[
         float | None, Option(None, "`constrain_()`, called after an optimizer step, clips rows to this norm", _positive)
@@ -183,6 +199,17 @@ DEFAULTS: dict[str, Any] = {
 OF_STACKS = ("vocabulary", "one_hot", "residual", "transition_depth", "delays", "max_row_norm")
 
 
+# What may be set on a stack that is there, for all its layers.
+OF_LAYERS = ("recurrent_dropout", "mask_per_gate", "zoneout", "weight_drop", "checkpoint_every")
+
+
+def changed(name: str, value: Any, stack: Any) -> Any:
+    """One of these options of a stack, checked together with the other that it must agree with."""
+    partner = {"mask_per_gate": "recurrent_dropout", "checkpoint_every": "skip"}.get(name)
+    others = {} if partner is None else {partner: getattr(stack, partner)}
+    return resolve(others | {name: value})[name]
+
+
 def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
     """All options, the given ones checked and the others at their defaults."""
     resolved = {name: option.default for name, option in OPTIONS.items()}
@@ -190,9 +217,10 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
         default, _, check = OPTIONS[name]
         if value is None and (default is None or isinstance(default, Structure)):
             continue
+        given = tuple(value) if isinstance(value, Iterator) else value  # which can be read once only
         if check is not None:
-            check(name, value)
-        resolved[name] = value
+            check(name, given)
+        resolved[name] = given
     if resolved["vocabulary"] is not None and resolved["one_hot"]:
         raise ValueError(f"expected vocabulary or one_hot, got both: vocabulary={resolved['vocabulary']}")
     if resolved["mask_per_gate"] and not any(mask_rates(resolved["recurrent_dropout"])):
@@ -211,7 +239,8 @@ def resolve(options: Mapping[str, Any]) -> dict[str, Any]:
     return resolved
 
 
-NOT_HERE = {"proj_size": "; LowRank(r, tied=True) as structure is near to it"}  # options of torch's that we lack
+# Options of torch's that we lack: its default, and what to take for others.
+NOT_HERE = {"proj_size": (0, "; LowRank(r, tied=True) as structure is near to it")}
 
 
 def suggests_options(
@@ -223,10 +252,14 @@ def suggests_options(
 
     @wraps(init)
     def checked(self: Layer, /, *args: Arguments.args, **options: Arguments.kwargs) -> None:
-        for name in options:
-            if name not in known:
-                got = f"an unexpected keyword argument {name!r}{NOT_HERE.get(name) or suggestion(name, known)}"
+        given: Any = dict(options)
+        for name, value in options.items():
+            default, hint = NOT_HERE.get(name, (None, ""))
+            if name not in known and default is not None and value == default and value is not False:
+                del given[name]
+            elif name not in known:
+                got = f"an unexpected keyword argument {name!r}{hint or suggestion(name, known)}"
                 raise TypeError(f"expected an option of {type(self).__name__}, got {got}")
-        init(self, *args, **options)
+        init(self, *args, **given)
 
     return checked

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from slimrnn._checks import check_choice, check_count
 from slimrnn.cells import ElmanCell
 from slimrnn.layers.backend import OnBackend
-from slimrnn.layers.inputs import check_input, check_lengths, check_state, without_padding
+from slimrnn.layers.inputs import check_input, check_lengths, check_state, full_precision, without_padding
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.ops.reference import check_length_is_fixed, valid_steps
 from slimrnn.structures import LowRank, Structure
@@ -105,11 +105,12 @@ class OutputRecurrent(OnBackend):
             y_TBO = y.transpose(0, 1) if self.batch_first else y
             if y_TBO.shape[:2] != x_TBI.shape[:2]:
                 raise ValueError(f"expected targets of shape {(time, batch)}, got {tuple(y_TBO.shape[:2])}")
-            outputs, state = self._teacher_forced(x_TBI, without_padding(y_TBO, ragged), h, o, ragged)
-        elif self.feedback is None:
-            outputs, state = self._linear(x_TBI, h, o, ragged)
+            with full_precision(x.device.type):
+                outputs, state = self._teacher_forced(x_TBI, without_padding(y_TBO, ragged), h, o, ragged)
         else:
-            outputs, state = self._one_by_one(x_TBI, h, o, ragged)
+            run = self._linear if self.feedback is None else self._one_by_one
+            with full_precision(x.device.type):
+                outputs, state = run(x_TBI, h, o, ragged)
         return outputs.transpose(0, 1) if self.batch_first else outputs, state
 
     def step(self, x_t: Tensor, state: OutputState | None = None) -> tuple[Tensor, OutputState]:
@@ -117,12 +118,13 @@ class OutputRecurrent(OnBackend):
         self.layer.renew_cells()
         x_BI = check_input(x_t, (2,), self.input_size, self.output_bias.dtype, "x_t")
         h, fed = self._checked(state, x_BI.shape[0])
-        _, right = self._through.prepare()
-        # W h is what the whole map gives less R V h.
-        wx = self._products(x_BI, fed - h @ right.mT)
-        (h,) = self.layer.advance()(wx, (h,))
-        o = self._read(h)
-        return o, (h, o if self.feedback is None else self.feedback(o))
+        with full_precision(x_BI.device.type):
+            _, right = self._through.prepare()
+            # W h is what the whole map gives less R V h.
+            wx = self._products(x_BI, fed - h @ right.mT)
+            (h,) = self.layer.advance()(wx, (h,))
+            o = self._read(h)
+            return o, (h, o if self.feedback is None else self.feedback(o))
 
     def initial_state(self, batch: int) -> OutputState:
         """Nothing has come back yet."""

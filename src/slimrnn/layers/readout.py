@@ -13,7 +13,7 @@ from torch import Tensor
 
 from slimrnn._checks import check_choice
 from slimrnn.layers.affine import Affine
-from slimrnn.layers.inputs import check_lengths
+from slimrnn.layers.inputs import check_lengths, refuse_packed
 from slimrnn.ops.reference import valid_steps
 
 
@@ -36,6 +36,7 @@ class Reading:
 
     def forward(self, output: Tensor, lengths: Tensor | Sequence[int] | None = None) -> Tensor:
         """(T, B, H), (B, T, H) or (T, H) to outputs of the same form, or without time."""
+        refuse_packed(output)
         if output.shape[-1] != self.in_features or output.dim() not in (2, 3):
             raise ValueError(f"expected a layer's output of width {self.in_features}, got shape {tuple(output.shape)}")
         if self.at == "every":

@@ -5,7 +5,7 @@ Shape suffixes: T time, B batch, I input width, V vocabulary, G gates, H hidden 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from slimrnn.layers.chosen_backend import ChosenBackend
 from slimrnn.layers.drawn import NOTHING, Drawn, draw
 from slimrnn.layers.input_product import input_product, look_up, token_products
 from slimrnn.layers.native_scan import native_program, native_scan
-from slimrnn.layers.options import StackOptions, resolve, structure_of_each
+from slimrnn.layers.options import OF_LAYERS, StackOptions, resolve, structure_of_each
 from slimrnn.layers.traced import numbered, steps_of
 from slimrnn.layers.transition import Transition, masked_matvec
 from slimrnn.ops import native, reference
@@ -51,6 +51,11 @@ class RecurrentLayer(ChosenBackend):
     options -- as of a stack, but for those that concern the stack as a whole."""
 
     initial: Tensor | None
+    recurrent_dropout: float | Sequence[float]
+    mask_per_gate: bool
+    zoneout: tuple[float, ...] | None  # of each state
+    weight_drop: float
+    checkpoint_every: int | None
     make_stepper: Callable[[], Stepper | None] | None = None  # of a subclass that has its own
 
     def __init__(
@@ -82,14 +87,19 @@ class RecurrentLayer(ChosenBackend):
         self.leak = None if leak is None else leak.build(hidden, **place)
         self.delay, self.skip = delay, resolved["skip"]
         self.skipped = None if self.skip is None else build(structure, hidden, len(cell.gates))  # adds to U x
-        self.recurrent_dropout, self.weight_drop = resolved["recurrent_dropout"], resolved["weight_drop"]
-        self.mask_per_gate = resolved["mask_per_gate"]
-        self.zoneout = _rates(resolved["zoneout"], cell.states)
-        self.checkpoint_every = resolved["checkpoint_every"]
+        self.set_options({name: resolved[name] for name in OF_LAYERS})
         shape = (cell.states, hidden, 2) if field else (cell.states, hidden)
         start = nn.Parameter(torch.zeros(shape, **place)) if resolved["learn_initial_state"] else None
         self.register_parameter("initial", start)
         self.backend = resolved["backend"]
+
+    def set_options(self, checked: Mapping[str, Any]) -> None:
+        """Those that are no part of its weights and connections."""
+        given = dict(checked)
+        if "zoneout" in given:
+            given["zoneout"] = _rates(given["zoneout"], self.cell.states)
+        for name, value in given.items():
+            setattr(self, name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]

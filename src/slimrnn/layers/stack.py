@@ -25,11 +25,22 @@ from slimrnn.layers.inputs import (
     check_lengths,
     check_sizes,
     check_state,
-    in_autocast,
+    full_precision,
     nested_as,
     packed,
 )
-from slimrnn.layers.options import DEFAULTS, HELP, OF_STACKS, StackOptions, as_written, resolve, structure_of_each
+from slimrnn.layers.options import (
+    DEFAULTS,
+    HELP,
+    OF_LAYERS,
+    OF_STACKS,
+    StackOptions,
+    as_written,
+    changed,
+    check_flag,
+    resolve,
+    structure_of_each,
+)
 from slimrnn.layers.parameter_groups import parameter_groups
 from slimrnn.layers.recurrent_layer import RecurrentLayer
 from slimrnn.layers.resets import renewed, resets_of
@@ -60,6 +71,7 @@ class RecurrentStack(TorchInterface, TokenInput):
     zoneout: float | tuple[float, ...]
     mask_per_gate: bool
     weight_drop: float
+    checkpoint_every: int | None
     max_row_norm: float | None
     as_pairs: bool = False  # a complex state as (L·D, B, H, 2) real numbers: for runtimes that have no others
 
@@ -78,6 +90,8 @@ class RecurrentStack(TorchInterface, TokenInput):
         super().__init__()
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         check_probability("dropout", dropout)
+        for name, flag in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            check_flag(name, flag)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = dropout, bidirectional
@@ -104,6 +118,15 @@ class RecurrentStack(TorchInterface, TokenInput):
             own = resolved | {"structure": structure, "input_structure": input_structure}
             groups = list(self._build(make_cell, width, own))
             self.layers.append(groups[0] if len(groups) == 1 else LayerGroup(groups))
+
+    if not TYPE_CHECKING:  # to which a class that defines it may have any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in OF_LAYERS and "layers" in self.__dict__.get("_modules", ()):  # not while it is made
+                value = changed(name, value, self)
+                for core in self.cores:
+                    core.set_options({name: value})
+            super().__setattr__(name, value)
 
     def _build(self, make_cell: Callable[..., Cell], width: int, resolved: dict[str, Any]) -> Iterator[RecurrentLayer]:
         """One layer for every delay, each with its share of the units."""
@@ -230,7 +253,7 @@ class RecurrentStack(TorchInterface, TokenInput):
             check_no_noise()
         last: list[State] = []
         vectors_VI = None
-        with _full_precision(x_TBI.device.type):
+        with full_precision(x_TBI.device.type):
             if is_tokens(x_TBI):
                 self._check_range(x_TBI)
                 x_TBI, vectors_VI = self._for_first_layers(x_TBI)
@@ -269,7 +292,7 @@ class RecurrentStack(TorchInterface, TokenInput):
         batched = x.dim() == 2
         x = x if batched else x.unsqueeze(0)
         states = self.states_of(state, x.shape[0], batched)
-        with _full_precision(x.device.type):
+        with full_precision(x.device.type):
             for depth in range(self.num_layers):
                 below = functional.dropout(x, self.dropout, self.training) if depth else x
                 layer = self._at(depth)
@@ -282,7 +305,7 @@ class RecurrentStack(TorchInterface, TokenInput):
         if self.bidirectional:
             raise RuntimeError("expected one direction for step, got a bidirectional layer, which needs the future")
         for name in ("recurrent_dropout", "weight_drop"):
-            if self.training and getattr(self, name):
+            if any(core.training and getattr(core, name) for core in self.cores):
                 raise RuntimeError(f"expected eval() for step with {name}, whose mask spans a sequence, got training")
 
     @contextlib.contextmanager
@@ -334,7 +357,7 @@ class RecurrentStack(TorchInterface, TokenInput):
         """The recurrent matrices written out, (G, n, n) in torch's gate order, for each layer · direction.
 
         Those of the first transition, which with `delays` act on the state so many steps before."""
-        with _full_precision(self._device):
+        with full_precision(self._device):
             found, groups = [core.recurrent.dense() for core in self.cores], len(self.delays)
             if groups == 1:
                 return found
@@ -344,7 +367,7 @@ class RecurrentStack(TorchInterface, TokenInput):
 
     def penalty(self) -> Tensor:
         """Soft constraints on the recurrent matrices (KRU eq. 7), to be weighted and added to the loss."""
-        with _full_precision(self._device):
+        with full_precision(self._device):
             return torch.stack([map.penalty() for core in self.cores for map in core.maps]).sum()
 
     def constrain_(self) -> None:
@@ -382,10 +405,3 @@ class RecurrentStack(TorchInterface, TokenInput):
     def _describe_cell(self) -> str:
         """Options of the cell, as they are written."""
         return self.cell.extra_repr().partition(", ")[2]
-
-
-def _full_precision(device: str) -> contextlib.AbstractContextManager[Any]:
-    """Recurrences lose their memory in half precision, so autocast is left outside."""
-    if in_autocast(device):
-        return torch.autocast(device, enabled=False)
-    return contextlib.nullcontext()

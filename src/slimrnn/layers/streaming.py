@@ -138,7 +138,9 @@ def _renewed(stack: RecurrentStack) -> Stream:
 
 
 def _takes_lean_steps(stack: RecurrentStack) -> bool:
-    if stack.bidirectional or (stack.training and (stack.dropout or stack.recurrent_dropout or stack.weight_drop)):
+    if stack.bidirectional or (stack.training and stack.dropout):
+        return False
+    if any(core.training and (core.recurrent_dropout or core.weight_drop) for core in stack.cores):
         return False
     # What torch.nn.utils computes may differ from step to step.
     return not any(is_computed(m) for layer in stack.cores for m in layer.modules() if m is not layer)

@@ -66,7 +66,9 @@ class TokenInput(OnBackend):
         return check_input(x, dims, self.input_size, self._dtype, what)
 
     def _check_range(self, tokens: Tensor) -> None:
-        _check_range(tokens, getattr(self.embedding, "num_embeddings", self.input_size))
+        vocabulary = self.input_size if self.embedding is None else getattr(self.embedding, "num_embeddings", None)
+        if vocabulary is not None:  # else another module in the embedding's place, which alone knows
+            _check_range(tokens, vocabulary)
 
     def _refuse_floats(self, x: object, dims: Sequence[int], what: str) -> None:
         """Tokens that are no integers: a batch of them has the form of one sequence of vectors, but for their width."""

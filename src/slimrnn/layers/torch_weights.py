@@ -18,6 +18,7 @@ from slimrnn.layers.torch_names import give_biases, suffixes
 from slimrnn.structures import Structure
 
 if TYPE_CHECKING:
+    from slimrnn.layers.recurrent_layer import RecurrentLayer
     from slimrnn.layers.stack import RecurrentStack
 
     Stack = TypeVar("Stack", bound=RecurrentStack)
@@ -45,10 +46,10 @@ def from_torch(
         module.input_size,
         module.hidden_size,
         module.num_layers,
-        bias=module.bias,
-        batch_first=module.batch_first,
+        bias=bool(module.bias),
+        batch_first=bool(module.batch_first),
         dropout=module.dropout,
-        bidirectional=module.bidirectional,
+        bidirectional=bool(module.bidirectional),
         structure=structure,
         dtype=weight.dtype,
         device=weight.device,
@@ -66,6 +67,7 @@ def from_torch(
         if module.bias:
             first, second = (getattr(module, f"bias_{end}{suffix}").detach() for end in ("ih", "hh"))
             _take_biases(layer.cell, first.unflatten(0, (gates, -1)), second.unflatten(0, (gates, -1)))
+        _freeze(layer, module, suffix)
     return stack.train(module.training)
 
 
@@ -98,7 +100,24 @@ def to_torch(stack: RecurrentStack) -> nn.RNNBase:
                 first, second = give_biases(layer.cell)
                 getattr(module, "bias_ih" + suffix).copy_(first.flatten())
                 getattr(module, "bias_hh" + suffix).copy_(second.flatten())
+            for part, kinds in _sources(layer):
+                trained = [p.requires_grad for p in part.parameters()]
+                for kind in kinds if stack.bias or part is not layer.cell else ():
+                    getattr(module, kind + suffix).requires_grad_(any(trained) or not trained)
     return module.train(stack.training)
+
+
+def _sources(layer: RecurrentLayer) -> list[tuple[nn.Module, tuple[str, ...]]]:
+    """The parts of a layer, with what torch's layers have for each."""
+    return [(layer.input, ("weight_ih",)), (layer.recurrent, ("weight_hh",)), (layer.cell, ("bias_ih", "bias_hh"))]
+
+
+def _freeze(layer: RecurrentLayer, module: nn.RNNBase, suffix: str) -> None:
+    """Leave what is computed from frozen parameters alone untrained."""
+    for part, kinds in _sources(layer):
+        found = [getattr(module, kind + suffix) for kind in kinds if hasattr(module, kind + suffix)]
+        if found and not any(weight.requires_grad for weight in found):
+            part.requires_grad_(False)
 
 
 def _torch_type(cls: type[RecurrentStack]) -> type[nn.RNNBase]:

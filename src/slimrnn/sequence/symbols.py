@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimrnn._checks import check_count
+from slimrnn._fixed_buffers import FixedBuffers
 from slimrnn.sequence.sampling import Sampling
 
 PADDING = -1  # where a sequence has no symbol
@@ -33,7 +34,7 @@ class Symbols:
             check_count("embedding", self.embedding)
 
 
-class SymbolTable(nn.Module):
+class SymbolTable(FixedBuffers):
     """The vector of each symbol."""
 
     weight: Tensor
@@ -45,6 +46,10 @@ class SymbolTable(nn.Module):
             self.register_buffer("weight", torch.eye(rows, **where), persistent=False)
         else:
             self.weight = nn.Parameter(torch.randn(rows, embedding, **where))
+
+    def fixed_buffers(self) -> dict[str, Tensor]:
+        """One-hot vectors."""
+        return {"weight": torch.eye(self.width)}
 
     def forward(self, symbols: Tensor) -> Tensor:
         return functional.embedding(symbols, self.weight)

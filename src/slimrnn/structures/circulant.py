@@ -30,15 +30,15 @@ class CirculantMap(StructuredMap):
         column = (prepared or self.prepare())[0][gates]
         if not h.numel():  # an empty batch, which the FFT refuses
             return h.unsqueeze(-2) * column
-        y: Tensor = torch.fft.ifft(torch.fft.fft(column) * torch.fft.fft(h).unsqueeze(-2))
-        return y if self.complex else y.real
+        y: Tensor = torch.fft.ifft(_transform(column) * _transform(h).unsqueeze(-2))
+        return y if self.complex else y.real.to(h.dtype)
 
     def rmatvec(self, y: Tensor, gates: slice = ALL, prepared: Prepared | None = None) -> Tensor:
         column = (prepared or self.prepare())[0][gates]
         if not y.numel():
             return (y * column).sum(-2)
-        h: Tensor = torch.fft.ifft((torch.fft.fft(column).conj() * torch.fft.fft(y)).sum(-2))
-        return h if self.complex else h.real
+        h: Tensor = torch.fft.ifft((_transform(column).conj() * _transform(y)).sum(-2))
+        return h if self.complex else h.real.to(y.dtype)
 
     def project_(self, matrix: Tensor) -> None:
         """Means along the wrapped diagonals: their indicator matrices are an orthogonal basis of the family."""
@@ -51,6 +51,12 @@ class CirculantMap(StructuredMap):
         n = self.shape.in_size
         transform = 2 * n * math.ceil(math.log2(n))  # n/2 complex butterflies for each factor of two
         return transform + self.shape.gates * (transform + 4 * n)
+
+
+def _transform(x: Tensor) -> Tensor:
+    """In single precision at least: torch has no transform in half."""
+    f: Tensor = torch.fft.fft(x.float() if x.dtype in (torch.float16, torch.bfloat16) else x)
+    return f
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from slimrnn._checks import check_number
 from slimrnn._fields import field_dtype
+from slimrnn._fixed_buffers import FixedBuffers
 from slimrnn.structures.base import Prepared, Shape, Structure
 from slimrnn.structures.dense import DenseMap
 
@@ -18,33 +19,34 @@ def legendre_memory(size: int, theta: float) -> tuple[Tensor, Tensor]:
 
     θ ṁ = A m + B u with A_ij = (2i + 1)(−1 where i < j, else (−1)^{i−j+1}) and B_i = (2i + 1)(−1)^i (their eq. 2), over
     steps of time 1 with u held (zero-order hold)."""
-    i = torch.arange(size, dtype=torch.float64)
+    i = torch.arange(size, dtype=torch.float64, device="cpu")
     sign = 1 - 2 * (i % 2)
     below = -sign.unsqueeze(1) * sign
     a = (2 * i + 1).unsqueeze(1) * torch.where(i.unsqueeze(1) < i, -torch.ones_like(below), below)
     b = (2 * i + 1) * sign
-    both = torch.zeros(size + 1, size + 1, dtype=torch.float64)  # exp of [[A, B], [0, 0]] is [[Ā, B̄], [0, 1]]
+    both = i.new_zeros(size + 1, size + 1)  # exp of [[A, B], [0, 0]] is [[Ā, B̄], [0, 1]]
     both[:size, :size], both[:size, size] = a / theta, b / theta
     held = torch.linalg.matrix_exp(both)
     return held[:size, :size].contiguous(), held[:size, size].contiguous()
 
 
-class LegendreMap(DenseMap):
+class LegendreMap(FixedBuffers, DenseMap):
     """y_g = Ā h, the same for every gate, with the fixed memory Ā (n, n)."""
 
     memory: Tensor
     entry: Tensor
 
     def _add_parameters(self, shape: Shape) -> None:
+        n = shape.in_size
+        for name, size in (("memory", (n, n)), ("entry", (n,))):
+            empty = torch.empty(size, dtype=shape.dtype, device=shape.device)
+            self.register_buffer(name, empty, persistent=False)
+        self._fill(["memory", "entry"])
+
+    def fixed_buffers(self) -> dict[str, Tensor]:
         assert isinstance(self.spec, Legendre)
-        at, n = torch.device(shape.device or torch.get_default_device()), shape.in_size
-        found = (
-            legendre_memory(n, self.spec.theta)
-            if at.type != "meta"
-            else [torch.empty(n, m, device=at).squeeze(1) for m in (n, 1)]
-        )
-        for name, value in zip(("memory", "entry"), found, strict=True):
-            self.register_buffer(name, value.to(at, shape.dtype or torch.get_default_dtype()), persistent=False)
+        memory, entry = legendre_memory(self.shape.in_size, self.spec.theta)
+        return {"memory": memory, "entry": entry}
 
     def prepare(self) -> Prepared:
         memory = self.memory.to(field_dtype(self.memory.dtype, self.complex))

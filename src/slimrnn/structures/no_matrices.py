@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from slimrnn._fields import field_dtype
+from slimrnn._fixed_buffers import FixedBuffers
 from slimrnn.ops.terms import Term
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 
 
-class NoMatrices(StructuredMap):
+class NoMatrices(FixedBuffers, StructuredMap):
     """y = (), for a shape with no gates."""
 
     empty: Tensor
@@ -20,6 +21,9 @@ class NoMatrices(StructuredMap):
         dtype = field_dtype(shape.dtype or torch.get_default_dtype(), shape.complex)
         sizes = (0, shape.out_size, shape.in_size)
         self.register_buffer("empty", torch.zeros(sizes, dtype=dtype, device=shape.device), persistent=False)
+
+    def fixed_buffers(self) -> dict[str, Tensor]:
+        return {"empty": torch.empty(0, self.shape.out_size, self.shape.in_size)}
 
     def prepare(self) -> Prepared:
         return (self.empty,)

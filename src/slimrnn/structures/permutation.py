@@ -10,10 +10,11 @@ from torch import Tensor
 
 from slimrnn._checks import check_count
 from slimrnn._fields import field_dtype
+from slimrnn._fixed_buffers import FixedBuffers
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 
 
-class PermutationMap(StructuredMap):
+class PermutationMap(FixedBuffers, StructuredMap):
     """(y_g)_i = h_{o_i}, the same for every gate, with the fixed order o (n)."""
 
     native = "permutation"
@@ -25,6 +26,9 @@ class PermutationMap(StructuredMap):
         self.register_buffer("order", spec.find_order(shape.in_size, shape.device))
         blank = torch.empty(0, dtype=shape.dtype, device=shape.device)
         self.register_buffer("blank", blank, persistent=False)  # has the dtype of the matrix, which has no numbers
+
+    def fixed_buffers(self) -> dict[str, Tensor]:
+        return {"blank": torch.empty(0)}
 
     def some_numbers(self, prepared: Prepared | None = None) -> Tensor:
         return self.blank.to(field_dtype(self.blank.dtype, self.complex))
@@ -89,7 +93,8 @@ class Permutation(PermutationSpec):
             return torch.tensor(self.order, device=device)
         if self.seed is None:
             return torch.randperm(size, device=device)
-        return torch.randperm(size, generator=torch.Generator().manual_seed(self.seed)).to(device or "cpu")
+        order = torch.randperm(size, generator=torch.Generator().manual_seed(self.seed), device="cpu")
+        return order.to(device or torch.get_default_device())
 
     def check(self, shape: Shape) -> None:
         super().check(shape)

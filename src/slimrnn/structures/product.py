@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from slimrnn._fixed_buffers import FixedBuffers
 from slimrnn.ops.terms import Term, kind_of
 from slimrnn.structures.base import ALL, Prepared, Shape, Structure, StructuredMap
 from slimrnn.structures.descent import descend_
@@ -18,7 +19,7 @@ from slimrnn.structures.sum import Sum
 MOST_TERMS = 16  # of all factors together, in the native core (csrc/structures/chain.h)
 
 
-class ProductMap(StructuredMap):
+class ProductMap(FixedBuffers, StructuredMap):
     """y_g = (W_1)_g (W_2)_g ... (W_k)_g h; the product is never written out.
 
     `chain` tells the native core how the tensors are shared out: for every factor the number of its terms (a sum has
@@ -35,9 +36,14 @@ class ProductMap(StructuredMap):
         self.tensor_counts = [len(part.prepare()) for part in maps]
         terms = [part.terms(part.prepare()) for part in maps]
         self.has_kernels = all(terms) and sum(len(t or ()) for t in terms) <= MOST_TERMS
-        numbers = [n for some in terms for n in _described(some or [])] if self.has_kernels else [0]
         self.written = _written([some or [] for some in terms])
-        self.register_buffer("chain", torch.tensor(numbers, device=shape.device), persistent=False)
+        self.register_buffer("chain", torch.tensor(self._numbers(), device=shape.device), persistent=False)
+
+    def _numbers(self) -> list[int]:
+        return [n for some in json.loads(self.written) for n in _described(some)] if self.has_kernels else [0]
+
+    def fixed_buffers(self) -> dict[str, Tensor]:
+        return {"chain": torch.tensor(self._numbers())}
 
     def _maps(self) -> list[StructuredMap]:
         return [part for part in self.parts if isinstance(part, StructuredMap)]
@@ -122,8 +128,8 @@ def _shapes(shape: Shape, count: int) -> Iterator[Shape]:
     yield shape
 
 
-def _described(terms: list[Term]) -> list[int]:
-    return [len(terms), *(n for term in terms for n in (structure_code(kind_of(term.structure)), len(term.tensors)))]
+def _described(terms: list[tuple[str, int]]) -> list[int]:
+    return [len(terms), *(n for name, tensors in terms for n in (structure_code(kind_of(name)), tensors))]
 
 
 def _written(factors: list[list[Term]]) -> str:

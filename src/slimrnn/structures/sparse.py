@@ -93,15 +93,17 @@ class Sparse(Structure):
     def find_positions(self, shape: Shape) -> Tensor:
         """i n + j of the free entries, in order, (G, k)."""
         gates, size = shape.gates, shape.out_size * shape.in_size
+        device = torch.device(shape.device or torch.get_default_device())
         if self.mask is not None:
-            found = torch.tensor(self.mask).flatten().nonzero().flatten()
-            return found.expand(gates, -1).contiguous().to(shape.device or "cpu")
+            found = torch.tensor(self.mask, device="cpu").flatten().nonzero().flatten()
+            return found.expand(gates, -1).contiguous().to(device)
         count = self.count(size)
-        if torch.device(shape.device or "cpu").type == "meta":
-            return torch.empty(gates, count, dtype=torch.int64, device="meta")
+        if device.type == "meta":
+            return torch.empty(gates, count, dtype=torch.int64, device=device)
         draw = None if self.seed is None else torch.Generator().manual_seed(self.seed)
-        drawn = [_evenly(shape.out_size, shape.in_size, count, draw) for _ in range(gates)]
-        return torch.stack(drawn).to(shape.device or "cpu")
+        with torch.device("cpu"):  # the same places on every device
+            drawn = [_evenly(shape.out_size, shape.in_size, count, draw) for _ in range(gates)]
+        return torch.stack(drawn).to(device)
 
     def count(self, size: int) -> int:
         """Free entries among so many."""
