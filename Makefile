@@ -5,7 +5,7 @@ BIN := .venv/bin
 MAKEFLAGS += --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 .PHONY: demo test tests-core tests-runs tests-others lint format cells docs results bench sanitize clang fuzz wheels
-.PHONY: release-check stress stress-thread stress-address clean help
+.PHONY: release-check checked native-sum stress stress-thread stress-address clean help
 
 help:
 	@echo "make demo    the copy problem: a KRU, an LSTM and a GRU side by side, a table and a plot (about two minutes)"
@@ -19,6 +19,7 @@ help:
 	@echo "make sanitize  the native core's tests under AddressSanitizer and UBSan (needs cmake and g++)"
 	@echo "make stress  a million frames of 16 clients through a pool, under ThreadSanitizer and AddressSanitizer (minutes)"
 	@echo "make clang   the native core built by clang++, warnings are errors, and its tests (needs cmake and clang++)"
+	@echo "make checked  both of these; their success is noted in .ci/checked, for continuous integration"
 	@echo "make fuzz    many damaged files for every reader, others each time (minutes; MUTANTS=1000 of each)"
 	@echo "make wheels  the sources and wheels for Linux, macOS and Windows in dist/ (needs g++; minutes)"
 	@echo "make release-check  the wheels built again, installed, run under qemu and wine (see release/check.py; an hour)"
@@ -121,6 +122,13 @@ build/stress.model: .venv/ready release/stress_model.py
 stress-thread stress-address: stress-%: build/%/pool_stress build/stress.model
 	build/$*/pool_stress build/$*/libslimrnn.so build/stress.model $(STRESS_FRAMES)
 stress: stress-thread stress-address
+
+# The native sources that both have passed are known by their sum, in .ci/checked. Continuous integration runs them again
+# where the sources are others.
+native-sum:
+	@cat CMakeLists.txt $(sort $(wildcard csrc/*.* csrc/*/*.*)) | sha256sum | cut -d " " -f 1
+checked: sanitize clang
+	$(MAKE) --silent native-sum > .ci/checked
 
 clang: .venv/ready build/clang/libslimrnn.so
 	SLIMRNN_LIBRARY=$(CURDIR)/build/clang/libslimrnn.so $(BIN)/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)
