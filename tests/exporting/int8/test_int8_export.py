@@ -12,6 +12,7 @@ import slimrnn
 from slimrnn import GRU, ReadOut
 from slimrnn.errors import ExportError
 from slimrnn.exporting import Proof
+from slimrnn.exporting.export import _put
 from slimrnn.layers import SequenceNet
 
 
@@ -69,13 +70,18 @@ def test_other_ways_out_want_the_float_model(tmp_path: Path, to: str) -> None:
 
 
 def test_only_a_saved_model_is_replaced(tmp_path: Path) -> None:
-    directory = tmp_path / "net"
-    slimrnn.export(net(), torch.randn(5, 4, 6), directory, to="int8", quiet=True)
+    """The last step of an export alone: what was written is put where it belongs."""
+    draft, path, room = tmp_path / "draft", tmp_path / "net", tmp_path / "room"
+    room.mkdir()
+    for directory in (draft, path):
+        slimrnn.save(net(), directory)
+    config = (path / "config.json").read_text()
     for name, content in (("config.json", '{"name": "an app"}'), ("thesis.tex", "years of work")):
-        before = (directory / "config.json").read_text()
-        (directory / name).write_text(content)
+        (path / name).write_text(content)
         with pytest.raises(ExportError, match="or a saved model and nothing else, got"):
-            slimrnn.export(net(), torch.randn(5, 4, 6), directory, to="int8", quiet=True)
-        assert (directory / name).read_text() == content
-        (directory / "config.json").write_text(before)
-    assert len(list(tmp_path.iterdir())) == 2  # and its proof
+            _put(draft, path, room)
+        assert (path / name).read_text() == content
+        (path / "config.json").write_text(config)
+    (path / "thesis.tex").unlink()
+    _put(draft, path, room)
+    assert (path / "config.json").read_text() != config
