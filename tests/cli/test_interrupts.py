@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,11 @@ try:
 except KeyboardInterrupt as error:
     raise ImportError("something else") from error
 """
+
+
+def heed_interrupts() -> None:
+    """As in a terminal: where tests run in the background, a shell has them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +44,19 @@ def test_an_interrupted_import_is_told_in_one_line(package: str, arguments: list
         text=True,
         timeout=100,
         check=False,
+        preexec_fn=heed_interrupts,
     )
     assert (done.returncode, done.stderr) == (130, "slimrnn: interrupted\n")
 
 
 def test_a_program_that_uses_the_library_keeps_its_own_manners() -> None:
     code = "import signal, slimrnn; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+        preexec_fn=heed_interrupts,
+    )
     assert done.stdout == "True\n"

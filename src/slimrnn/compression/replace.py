@@ -84,20 +84,9 @@ def _made(one: Replacement, structure: Structure | None) -> RecurrentStack:
             ours = OURS[type(module)].from_torch(module, structure)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{one.shown_names}: {error}") from error
-    _freeze(ours, module)
     for kind in HOOKS:
         setattr(ours, kind, getattr(module, kind))  # the same tables, so that a handle's remove() still works
     for name, value in vars(module).items():
         if not name.startswith("_") and not hasattr(ours, name):
             setattr(ours, name, value)  # what somebody has attached
     return ours
-
-
-def _freeze(ours: RecurrentStack, module: nn.RNNBase) -> None:
-    """Leave what is computed from frozen parameters alone untrained."""
-    for k, names in enumerate(module._all_weights):
-        layer, trained = ours.layer(k), [module.get_parameter(name).requires_grad for name in names]
-        parts = [(layer.input, trained[0]), (layer.recurrent, trained[1]), (layer.cell, any(trained[2:]))]
-        for part, is_trained in parts:
-            if not is_trained:
-                part.requires_grad_(False)

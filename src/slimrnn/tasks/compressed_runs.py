@@ -29,7 +29,7 @@ from slimrnn.training.config import Config, ModelConfig, OptimConfig
 from slimrnn.training.distillation import can_distil, each, has_classes
 from slimrnn.training.evaluation import measure
 from slimrnn.training.launch import ALONE
-from slimrnn.training.nets import WEIGHTS
+from slimrnn.training.nets import START, WEIGHTS
 from slimrnn.training.record import Result, Run
 from slimrnn.training.run import train
 from slimrnn.training.run_files import write_tensors
@@ -38,7 +38,6 @@ from slimrnn.training.task import Batch
 
 STEPS, MOST = 20_000, 50  # steps of the training data to weight by, and batches
 RESTART_EVERY = 10  # pieces of streams: a net that is never started anew may run away when it is
-START = "start.safetensors"  # the compressed net before any update
 
 
 def compress_run(

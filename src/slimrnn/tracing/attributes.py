@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import nn
 
+from slimrnn.tracing.dependences import TABLES
 from slimrnn.tracing.stand_in import Untraceable
 
-TABLES = ("_parameters", "_buffers", "_modules")
 PLAIN = (int, float, complex, str, bytes)
 
 
