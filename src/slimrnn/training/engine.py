@@ -30,6 +30,7 @@ from slimrnn.training.launch import Place, from_first, joined, my_place, telling
 from slimrnn.training.learner import Learner, net_to_train
 from slimrnn.training.locking import locked
 from slimrnn.training.loop import Callback, Loop
+from slimrnn.training.memory import kept_memory
 from slimrnn.training.nets import WEIGHTS, load_weights_from, read_net
 from slimrnn.training.plots import plot_run
 from slimrnn.training.progress import Progress
@@ -215,9 +216,9 @@ def _scores(model: nn.Module, config: Config, sizes: dict[str, int]) -> Scores:
 
 @contextlib.contextmanager
 def run_settings(config: Config) -> Iterator[None]:
-    """Set the number of threads, and keep the caller's random state."""
+    """Set the number of threads, keep freed memory, and keep the caller's random state."""
     threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings(), kept_memory():
         # Of torch's loader with workers, from Python 3.12 on.
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded, use of fork\(\)")
         if config.threads is not None:
