@@ -104,8 +104,7 @@ bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
     if (!s->resets != !s->reset_state || (s->resets && !forward && !s->d_reset_state)) return false;
     if (forward) return s->x && s->last && (!s->u || s->input_size >= 1);
     return (s->gate_history || cell.kept == 0) && (s->state_history || cell.states == 1) && (!s->own || s->d_own) &&
-           (!s->u || (s->d_u && s->x && s->input_size >= 1)) && (!s->bias || s->d_bias) && s->d_out && s->d_last &&
-           s->d_state;
+           (!s->u || (s->d_u && s->x && s->input_size >= 1)) && (!s->bias || s->d_bias) && s->d_last && s->d_state;
 }
 
 // Two for each thread, so that one which has to share its core with another process does less than the others; but one

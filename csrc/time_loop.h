@@ -133,7 +133,7 @@ template <class T, class Input = InputProduct<T>> class TimeLoop {
         for (int64_t k = s.time - 1; k >= 0; k--) {
             const int64_t t = time_of(k);
             for (int64_t r = 0; r < rows; r++)
-                if (valid(t, r)) add_shown(d_after[0] + r * width, in(s.d_out, t, width) + r * width);
+                if (s.d_out && valid(t, r)) add_shown(d_after[0] + r * width, in(s.d_out, t, width) + r * width);
             enter(step, k);
             Gradients<T> &sums = *gradients[k % s.phases];
             step.d_own = sums.own();
@@ -222,7 +222,7 @@ template <class T, class Input = InputProduct<T>> class TimeLoop {
         if (s.gate_history) prefetch<1>(in(s.gate_history, t, row_slots), rows * row_slots);
     }
     void prefetch_previous(int64_t k) const {
-        if (k > 0) prefetch(in(s.d_out, time_of(k - 1), width), block);
+        if (k > 0 && s.d_out) prefetch(in(s.d_out, time_of(k - 1), width), block);
         if (k > 0 && s.gate_history) prefetch(in(s.gate_history, time_of(k - 1), row_slots), rows * row_slots);
         if (k > 1) prefetch(in(s.out, time_of(k - 2), width), block);
         for (int i = 1; i < states && k > 1; i++) prefetch(in(history(i), time_of(k - 2), width), block);

@@ -19,7 +19,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 10
+#define SLIMRNN_ABI 11
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -194,7 +194,7 @@ typedef struct {
     void *gate_history;      /* (time, batch, slots, width) or null: keep none */
     void *state_history;     /* (states - 1, time, batch, width) or null: keep none; of all states but the first */
     void *last;              /* (states, batch, width) */
-    const void *d_out, *d_last; /* backward: gradients coming in */
+    const void *d_out, *d_last; /* backward: gradients coming in, that of out or null: none */
     void *d_state;              /* backward: gradients going out, and */
     void *d_wx;                 /* (time, batch, gates, width) of U x + b, or null; with tokens as x, added to */
     void *d_u, *d_bias, *d_own; /* as u, bias and own, added to; null where those are */

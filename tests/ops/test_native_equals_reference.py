@@ -17,6 +17,7 @@ from native_cases import (
     check_native,
     compare,
     few_pairs,
+    on,
     only_native,
     pairs,
     precisions,
@@ -89,6 +90,29 @@ def test_native_stack_is_reference_stack(cell: str, structure: str) -> None:
         actual = whole(stack, "native", x)
     # together: weight normalisation leaves rows of one number no gradient but rounding errors
     compare(actual, whole(stack, "reference", x), 1e-10, together=0.0)
+
+
+@few_pairs
+def test_outputs_that_nobody_reads_have_no_gradient(cell: str, structure: str) -> None:
+    """Only the last state is used: the core is told so instead of being given zeros."""
+    layer = build(cell, structure)
+    x = numbers(TIME, BATCH, INPUT).requires_grad_()
+    state = tuple(part.requires_grad_() for part in start(layer))
+
+    def gradients(backend: str, zeros: bool) -> Results:
+        chosen = on(backend, layer)
+        output, last = chosen(x, state, LENGTHS, True)
+        loss = torch.stack([part.abs().square().sum() for part in last]).sum() + (0 * output.sum() if zeros else 0)
+        inputs = {"x": x, **{f"state {k}": part for k, part in enumerate(state)}, **dict(chosen.named_parameters())}
+        inputs = {name: t for name, t in inputs.items() if t.requires_grad}
+        found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
+        return {name: g for name, g in zip(inputs, found, strict=True) if g is not None}
+
+    with only_native():
+        found, told = gradients("native", False), gradients("native", True)
+    assert found.keys() == told.keys()
+    assert all(torch.equal(found[name], told[name]) for name in found)
+    compare(found, gradients("reference", False), 1e-10)
 
 
 @pytest.mark.parametrize("batch", [1, 14])

@@ -160,7 +160,7 @@ BAD_FORWARD = {
     "I": field("input_size", 0),
 }
 BAD_BACKWARD = {
-    **{f"no {name}": field(name, None) for name in ("gate_history", "state_history", "d_out", "d_last", "d_state")},
+    **{f"no {name}": field(name, None) for name in ("gate_history", "state_history", "d_last", "d_state")},
     **{f"no {name}": field(name, None) for name in ("d_u", "d_bias", "d_own")},
     **{f"no first gradient {kind}": of_tensor(kind, 0, "gradient", None) for kind in range(len(TERMS))},
     **{f"no second gradient {kind}": of_tensor(kind, 1, "gradient", None) for kind in (LOW_RANK, KRONECKER)},

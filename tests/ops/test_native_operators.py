@@ -67,6 +67,17 @@ def test_opcheck(sample: str, name: str) -> None:
     torch.library.opcheck(getattr(torch.ops.slimrnn, name).default, arguments)
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_opcheck_where_nobody_reads_the_outputs(sample: str) -> None:
+    cell, structure, options, call = SAMPLES[sample]
+    layer = on("native", build(cell, structure, **options))
+    with Record() as record:
+        layer(numbers(4, 3, INPUT).requires_grad_(), start(layer), **call)[1][0].abs().sum().backward()
+    arguments = tree_map_only(Tensor, lambda t: leaf(t, False), record.calls["scan_backward"])
+    assert arguments[0] is None
+    torch.library.opcheck(torch.ops.slimrnn.scan_backward.default, arguments)
+
+
 def leaf(t: Tensor, wants_gradient: bool) -> Tensor:
     return t.detach().clone().requires_grad_(wants_gradient and t.is_floating_point())
 

@@ -199,6 +199,34 @@ def test_single_steps_are_those_of_the_sequence(hidden: int) -> None:
     torch.testing.assert_close(torch.stack(found), net(x)[0])
 
 
+LAST = {
+    "gru": ModelConfig("gru", 8),
+    "two layers of an lstm": ModelConfig("lstm", 8, layers=2),
+    "complex": ModelConfig("rnn", 8, "kronecker", nonlinearity="modrelu"),
+    "complex with delays": ModelConfig("rnn", 8, nonlinearity="modrelu", delays=(1, 2)),
+    "skip": ModelConfig("gru", 8, skip=3),
+    "residual": ModelConfig("gru", 8, layers=2, residual=True),
+    "bidirectional": ModelConfig("gru", 8, bidirectional=True),
+    "blocks": ModelConfig("gru", 8, "block-diagonal", blocks=4, context_switching="outputs"),
+}
+
+
+@pytest.mark.parametrize("lengths", [None, torch.tensor([6, 2, 5, 1])], ids=["full", "ragged"])
+@pytest.mark.parametrize("name", LAST)
+def test_training_reads_the_last_output_as_evaluation_does(name: str, lengths: torch.Tensor | None) -> None:
+    """In training from the state, in evaluation from the outputs: the same numbers and gradients."""
+    torch.manual_seed(0)
+    net = SequenceModel(3, 2, LAST[name], every_step=False).double()
+    x = torch.randn(6, 4, 3, dtype=torch.float64)
+
+    def outputs_and_gradients() -> list[torch.Tensor]:
+        output, _ = net(x, None, lengths)
+        return [output, *torch.autograd.grad(output.square().sum(), list(net.parameters()), allow_unused=True)]
+
+    for trained, evaluated in zip(outputs_and_gradients(), (net.eval(), outputs_and_gradients())[1], strict=True):
+        torch.testing.assert_close(trained, evaluated, rtol=1e-12, atol=1e-12)
+
+
 def test_a_legendre_memory_of_one_input_begins_with_its_input_vector() -> None:
     config = ModelConfig("rnn", 6, "legendre(20)", nonlinearity="identity")
     core: Any = SequenceModel(1, 2, config, every_step=False).rnn.layer(0)

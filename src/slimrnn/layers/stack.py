@@ -328,6 +328,14 @@ class RecurrentStack(TorchInterface, TokenInput):
         states = [self._at(k).initial_state(1 if batch is None else batch) for k in range(len(self.layers))]
         return self.joined(states, batch is not None)
 
+    def last_output(self, state: States) -> Tensor | None:
+        """The output after the last step, (B, H), from the state after it; None where that does not tell: with two
+        directions and in residual stacks."""
+        if self.bidirectional or (self.residual and self.num_layers > 1) or self.as_pairs:
+            return None
+        h_n = state if isinstance(state, Tensor) else state[0]
+        return side_by_side(self._at(-1).shown((h_n[-1],)))
+
     @property
     def _device(self) -> str:
         return some_parameter(self.layers).device.type

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 10
+ABI = 11
 STATUS = {
     1: "bad argument",
     2: "out of memory",

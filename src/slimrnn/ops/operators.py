@@ -72,7 +72,7 @@ def run_forward(inputs: Inputs, keep: bool) -> Results:
 
 
 def run_backward(
-    d_out: Tensor, d_last: Tensor, out: Tensor, gates: Tensor, states: Tensor, inputs: Inputs, want_wx: bool
+    d_out: Tensor | None, d_last: Tensor, out: Tensor, gates: Tensor, states: Tensor, inputs: Inputs, want_wx: bool
 ) -> list[Tensor]:
     """-> gradients of U x + b (as x; empty unless wanted), u, bias, own, reset_state (empty where None), state,
     weights..."""
@@ -148,7 +148,7 @@ def _register(name: str, schema: str, function: Callable[..., Any], fake: Callab
 scan = _register("scan", f"({SCHEMA}, bool keep) -> (Tensor, Tensor, Tensor, Tensor)", _scan, _fake_scan)
 scan_backward = _register(
     "scan_backward",
-    f"(Tensor d_out, Tensor d_last, Tensor out, Tensor gates, Tensor states, {SCHEMA}, bool want_wx) -> Tensor[]",
+    f"(Tensor? d_out, Tensor d_last, Tensor out, Tensor gates, Tensor states, {SCHEMA}, bool want_wx) -> Tensor[]",
     _scan_backward,
     _fake_scan_backward,
 )
@@ -180,9 +180,10 @@ def differentiate(
         name: rest.pop(0) if present else None for name, present in zip(OPTIONAL, ctx.present, strict=True)
     }
     inputs = Inputs(x=x, state=state, weights=rest, **optional, **ctx.scalars)
-    d_out = torch.zeros_like(out) if d_out is None else d_out
     d_last = torch.zeros_like(state) if d_last is None else d_last
-    if ctx.definition is not None and (torch.is_grad_enabled() or transformed(d_out, d_last)):
+    given = [d_last] if d_out is None else [d_out, d_last]
+    if ctx.definition is not None and (torch.is_grad_enabled() or transformed(*given)):
+        d_out = torch.zeros_like(out) if d_out is None else d_out
         return _differentiate_again(ctx.definition, inputs, d_out, d_last)
     d_wx, d_u, d_bias, d_own, d_reset, d_state, *d_weights = backward(d_out, d_last, out, gates, states, inputs, want_x)
     found: dict[str, Tensor | None] = {"state": d_state}

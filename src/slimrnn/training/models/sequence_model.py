@@ -73,6 +73,9 @@ class SequenceModel(nn.Module):
     ) -> tuple[Tensor, States]:
         """Inputs (T, B, I) to the output, (T, B, O) or (B, O), and the state after the last step."""
         hidden_TBH, state = self.rnn(inputs, state, lengths=lengths)
+        if self.training and self.readout.at == "last" and isinstance(self.rnn, RecurrentStack):
+            last_BH = self.rnn.last_output(state)  # the gradient of all other outputs, zeros, need not be written
+            hidden_TBH, lengths = (hidden_TBH, lengths) if last_BH is None else (last_BH.unsqueeze(0), None)
         if self.training and self.readout_dropout:
             hidden_TBH = hidden_TBH * functional.dropout(torch.ones_like(hidden_TBH[0]), self.readout_dropout)
         return self.output(self.readout(hidden_TBH, lengths)), state
