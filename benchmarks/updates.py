@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from unittest.mock import patch
@@ -23,6 +23,7 @@ from slimrnn.papers.registry import find_row
 from slimrnn.training.batches import Batches, on_device
 from slimrnn.training.launch import ALONE
 from slimrnn.training.learner import Learner, net_to_train
+from slimrnn.training.memory import kept_memory
 
 ROWS = (
     "adding-750-kru",
@@ -37,6 +38,7 @@ ROWS = (
     "highway-mnist-lrd",
 )
 AT_ONCE = ("permuted-mnist-lrd-gru-128-24", "copy-1000-lstm")
+LARGE = ("adding-750-kru", "permuted-mnist-kru-quick", "permuted-mnist-uernn", "permuted-mnist-lr-gru-512-4-quick")
 PARTS = ("kernel", "around it", "clipping", "optimizer", "data", "rest")
 WARM_UP = 2  # updates
 
@@ -102,21 +104,36 @@ class Updates:
 def parts_of_an_update(row: str, updates: int) -> dict[str, float]:
     """Seconds of each part, in the mean."""
     loop = Updates(row)
-    loop.run(WARM_UP)
-    loop.begin()
-    loop.run(updates)
+    with kept_memory():  # as in training
+        loop.run(WARM_UP)
+        loop.begin()
+        loop.run(updates)
     return {part: loop.seconds[part] / updates for part in PARTS}
 
 
 def updates_per_second(row: str, threads: int, seconds: float) -> float:
     torch.set_num_threads(threads)
     loop = Updates(row)
-    loop.run(WARM_UP)
-    done, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        loop.run(1)
-        done += 1
-    return done / (time.perf_counter() - start)
+    with kept_memory():
+        loop.run(WARM_UP)
+        done, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            loop.run(1)
+            done += 1
+        return done / (time.perf_counter() - start)
+
+
+def with_and_without_memory(row: str, updates: int, repeats: int = 3) -> tuple[float, float]:
+    """Seconds of an update where freed memory is kept and where it goes back to the system, each the best of a few."""
+    loop, best = Updates(row), [float("inf")] * 2
+    for k in [0, 1] * repeats:
+        with nullcontext() if k else kept_memory():
+            loop.run(WARM_UP)
+            for _ in range(updates):
+                start = time.perf_counter()
+                loop.run(1)
+                best[k] = min(best[k], time.perf_counter() - start)
+    return best[0], best[1]
 
 
 def processes_at_once(row: str, count: int, threads: int, seconds: float) -> float:
@@ -132,6 +149,8 @@ def tables(options: Options) -> Iterator[tuple[str, list[dict[str, object]], lis
         torch.set_num_threads(threads)
         title, notes = f"parts of an update, {threads} thread{'s' if threads > 1 else ''}", list[str]()
         yield title, list(_parts(options, notes)), notes
+    torch.set_num_threads(1)
+    yield "memory kept between updates, or given back", list(_memory(options)), []
     yield "updates per second, of both runs together where there are two", list(_at_once(options)), []
 
 
@@ -145,6 +164,14 @@ def _parts(options: Options, notes: list[str]) -> Iterator[dict[str, object]]:
             continue
         total = sum(parts.values())
         yield {"row": row, "ms": 1e3 * total} | {f"{name} %": 100 * part / total for name, part in parts.items()}
+    tell()
+
+
+def _memory(options: Options) -> Iterator[dict[str, object]]:
+    for row in filter(options.wants, LARGE):
+        tell(f"updates, memory: {row}")
+        kept, given_back = with_and_without_memory(row, 1 if options.quick else 5)
+        yield {"row": row, "kept ms": 1e3 * kept, "given back ms": 1e3 * given_back, "ratio": given_back / kept}
     tell()
 
 
