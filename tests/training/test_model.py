@@ -227,6 +227,12 @@ def test_training_reads_the_last_output_as_evaluation_does(name: str, lengths: t
         torch.testing.assert_close(trained, evaluated, rtol=1e-12, atol=1e-12)
 
 
+def test_training_sees_what_hooks_make_of_the_output() -> None:
+    net = SequenceModel(3, 2, ModelConfig("gru", 8), every_step=False)
+    net.rnn.register_forward_hook(lambda _module, _arguments, result: (torch.zeros_like(result[0]), result[1]))
+    torch.testing.assert_close(net(torch.randn(6, 4, 3))[0], net.readout.bias.expand(4, 2))
+
+
 def test_a_legendre_memory_of_one_input_begins_with_its_input_vector() -> None:
     config = ModelConfig("rnn", 6, "legendre(20)", nonlinearity="identity")
     core: Any = SequenceModel(1, 2, config, every_step=False).rnn.layer(0)

@@ -330,8 +330,9 @@ class RecurrentStack(TorchInterface, TokenInput):
 
     def last_output(self, state: States) -> Tensor | None:
         """The output after the last step, (B, H), from the state after it; None where that does not tell: with two
-        directions and in residual stacks."""
-        if self.bidirectional or (self.residual and self.num_layers > 1) or self.as_pairs:
+        directions, in residual stacks, and where hooks may have changed the output."""
+        hooked = any(module._forward_hooks for module in (self, self._at(-1), *self.cores))
+        if hooked or self.bidirectional or (self.residual and self.num_layers > 1) or self.as_pairs:
             return None
         h_n = state if isinstance(state, Tensor) else state[0]
         return side_by_side(self._at(-1).shown((h_n[-1],)))
