@@ -49,4 +49,5 @@ def test_a_second_score_has_to_be_met_as_well() -> None:
     row = replace(ROW, bound=0.5, direction="at least", score="hit_at_1", second=("perr", 0.4))
     assert row.criterion == "test hit_at_1 ≥ 0.5 and perr ≥ 0.4"
     assert [row.passes_second({"hit_at_1": 0.6, "perr": perr}) for perr in (0.39, 0.4)] == [False, True]
+    assert not row.passes_second({"hit_at_1": 0.6})
     assert ROW.passes_second({})

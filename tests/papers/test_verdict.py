@@ -25,6 +25,7 @@ ROWS = (
     replace(OPEN, name="twice", bound=1.0, also="open"),
     replace(OPEN, name="rival", bound=1.0, compared_with="twice", race="behind", also="rival-ours"),
     replace(OPEN, name="rival-ours"),
+    replace(OPEN, name="both", bound=1.0, second=("error", 1.0)),
 )
 
 
@@ -34,18 +35,24 @@ def _rows(monkeypatch: pytest.MonkeyPatch) -> None:
     register_rows(*ROWS)
 
 
-def write_run(directory: Path, losses: list[float], ended: str | None = None) -> None:
+def write_run(
+    directory: Path, losses: list[float], ended: str | None = None, errors: list[float] | None = None
+) -> None:
     """A run with an evaluation every second update; three of them are a whole run. "killed" leaves no result."""
     ended = ended or ("finished" if len(losses) == 3 else "budget")
     directory.mkdir(parents=True)
-    scores = {split: {"loss": losses[-1]} for split in ("valid", "test")}
+    last = {"loss": losses[-1]} | ({"error": errors[-1]} if errors else {})
+    scores = dict.fromkeys(("valid", "test"), last)
     result = {"ended": ended, "updates": 2 * len(losses) - 2, "seconds": 1.0, "best_update": 0, "recoveries": []}
     has_result = ended not in ("killed", "failed")
     result |= {"best": scores, "final": scores}
     record = {"status": ended, "config": {}, "result": result if has_result else None}
     (directory / "run.json").write_text(json.dumps(record))
     rows = [f"{2 * k},{k},{loss}" for k, loss in enumerate(losses)]
-    (directory / "curve.csv").write_text("\n".join(["update,seconds,test/loss", *rows]) + "\n")
+    head = "update,seconds,test/loss"
+    if errors:
+        head, rows = f"{head},test/error", [f"{row},{error}" for row, error in zip(rows, errors, strict=True)]
+    (directory / "curve.csv").write_text("\n".join([head, *rows]) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +71,7 @@ def write_run(directory: Path, losses: list[float], ended: str | None = None) ->
         ("high", [2, 2, 0.5], None, "failed at update 4: 0.5"),
         ("open", [2, 2, 0.5], None, "measured at update 4: 0.5"),
         ("ranked", [2, 2, 0.5], None, "waiting at update 4: 0.5"),
+        ("both", [2, 0.5], None, "unfinished at update 2: 0.5"),  # without the second score
     ],
 )
 def test_a_run_is_held_against_its_bound(
@@ -72,6 +80,19 @@ def test_a_run_is_held_against_its_bound(
     assert str(judge(tmp_path, find_row(row), 0)) == "not run"
     write_run(tmp_path / row, losses, ended)
     assert str(judge(tmp_path, find_row(row), 0)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdict"),
+    [
+        ([2, 2, 0.5], "passed at update 4: 0.4"),
+        ([2, 0.5, 0.5], "passed at update 2: 0.4"),
+        ([2, 2, 2], "failed at update 4: 0.4"),
+    ],
+)
+def test_a_second_score_decides_too(tmp_path: Path, errors: list[float], verdict: str) -> None:
+    write_run(tmp_path / "both", [2, 0.5, 0.4], errors=errors)
+    assert str(judge(tmp_path, find_row("both"), 0)) == verdict
 
 
 def test_a_bound_met_only_by_the_best_net(tmp_path: Path) -> None:

@@ -69,8 +69,9 @@ class PaperRow:
         return self._meets(value, limit)
 
     def passes_second(self, scores: Mapping[str, float]) -> bool:
-        """Whether the scores of a run meet the second bound, if there is one."""
-        return self.second is None or self._meets(scores[self.second[0]], self.second[1])
+        """Whether the scores of a run meet the second bound, if there is one. A run from before there was such a score
+        does not."""
+        return self.second is None or (self.second[0] in scores and self._meets(scores[self.second[0]], self.second[1]))
 
     def _meets(self, value: float, limit: float) -> bool:
         return value <= limit if self.direction == "at most" else value >= limit

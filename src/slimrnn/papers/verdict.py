@@ -103,7 +103,13 @@ class _Progress:
 def _progress(run: Run, row: PaperRow, limit: float | None) -> _Progress:
     columns = (run.curve.get(name, []) for name in ("update", f"{row.split}/{row.score}"))
     curve = [(int(update), score) for update, score in zip(*columns, strict=True)]
-    passing = (update for update, score in curve if limit is not None and row.passes(score, limit))
+    name = row.second[0] if row.second else ""
+    seconds: list[dict[str, float]] = [{name: score} for score in run.curve.get(f"{row.split}/{name}", [])]
+    passing = (
+        update
+        for (update, score), second in zip(curve, seconds or [{}] * len(curve), strict=True)
+        if limit is not None and row.passes(score, limit) and row.passes_second(second)
+    )
     has_failed = run.result is None and run.status.startswith("failed")
     is_complete = has_failed or (run.result is not None and run.result.ended in ("finished", "target"))
     last_update, last_score = curve[-1] if curve else (0, None)
