@@ -164,7 +164,7 @@ def draw_mnist() -> Figure:
     quick = {label: f"{row}-quick" for label, row in slow.items() if row != "block-gru-256-4"} | {
         "LR-GRU 128, rank 24": "lr-gru-128-24-quick",
         "LRD-GRU 64, rank 24": "lrd-gru-64-24-quick",
-        "KRU 512, 8 epochs": "kru-8-epochs",
+        "KRU 512": "kru-quick",
     }
     lines(right, {label: f"permuted-mnist-{row}" for label, row in quick.items()}, "valid/accuracy")
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
@@ -189,7 +189,7 @@ def draw_parameters() -> Figure:
         "UnICORNN, 3 layers": "mnist-12k-unicornn",
         "LEM 50": "mnist-12k-lem",
         "coRNN 74": "mnist-12k-cornn",
-        "KRU 512": "permuted-mnist-kru-8-epochs",
+        "KRU 512": "permuted-mnist-kru-quick",
         "LRD-GRU 64": "permuted-mnist-lrd-gru-64-24-quick",
         "LRD-GRU 128": "permuted-mnist-lrd-gru-128-24-quick",
         "GRU 128": "permuted-mnist-gru-128-quick",

@@ -17,8 +17,8 @@ def kept_memory() -> Iterator[None]:
     """Freed memory stays with the process until the end, and then goes back to the system.
 
     Every update takes and frees the same large tensors. glibc hands them to the system each time, which clears every
-    page again for the next update. That was a third of the time where the tensors have hundreds of megabytes. Other
-    C libraries are left as they are."""
+    page again for the next update: a tenth of its time and more where the tensors have hundreds of megabytes. Other C
+    libraries are left as they are."""
     libc = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
     if libc is None:
         yield
