@@ -42,7 +42,6 @@ WHY = {  # rows that were not run, and the reason; the first that fits
     r"ptb-.*-(3298|5459|4480|6985|1740)": "days on one core",
     r"ptb-(rnn|lstm)$": "half an hour",
     r"ptb-": "hours on one core",
-    r"copy-500-uernn": "four hours",
     r"copy-(danihelka|henaff)-uernn": "an hour",
     r".*-mnist-furnn$": "a day",
     r".*-mnist-uernn$": "three hours",
@@ -209,7 +208,7 @@ def cells(row: PaperRow) -> list[str]:
 def _second(row: PaperRow, runs: Sequence[Run]) -> str:
     """The other score that has to be met, where there is one and the runs have it."""
     name = row.second[0] if row.second else ""
-    scores = [run.result.best[row.split] for run in runs if run.result is not None]
+    scores = [run.result.best.get(row.split, {}) for run in runs if run.result is not None]
     found = [score[name] for score in scores if name in score]
     return f", {name.replace('_', ' ')} {score_text(replace(row, score=name), mean(found))}" if found else ""
 

@@ -26,6 +26,7 @@ ROWS = (
     replace(OPEN, name="rival", bound=1.0, compared_with="twice", race="behind", also="rival-ours"),
     replace(OPEN, name="rival-ours"),
     replace(OPEN, name="both", bound=1.0, second=("error", 1.0)),
+    replace(OPEN, name="fits", bound=1.0, split="train"),
 )
 
 
@@ -93,6 +94,21 @@ def test_a_run_is_held_against_its_bound(
 def test_a_second_score_decides_too(tmp_path: Path, errors: list[float], verdict: str) -> None:
     write_run(tmp_path / "both", [2, 0.5, 0.4], errors=errors)
     assert str(judge(tmp_path, find_row("both"), 0)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("losses", "verdict"),
+    [
+        (["", 2, 0.5], "passed at update 4: 0.5"),
+        (["", 0.5, 2], "failed at update 4: 2"),
+        (["", 2], "unfinished at update 2: 2"),
+    ],
+)
+def test_the_training_loss_is_that_of_the_curve(tmp_path: Path, losses: list[float | str], verdict: str) -> None:
+    write_run(tmp_path / "fits", [9.0] * len(losses))
+    rows = [f"{2 * k},{k},{loss}" for k, loss in enumerate(losses)]
+    (tmp_path / "fits" / "curve.csv").write_text("\n".join(["update,seconds,train/loss", *rows]) + "\n")
+    assert str(judge(tmp_path, find_row("fits"), 0)) == verdict
 
 
 def test_a_bound_met_only_by_the_best_net(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from slimrnn.papers.registry import find_row
 from slimrnn.papers.row import PaperRow
 from slimrnn.training.locking import is_locked
-from slimrnn.training.record import Run
+from slimrnn.training.record import Result, Run
 
 State = Literal["not run", "running", "unfinished", "passed", "failed", "measured", "waiting"]
 
@@ -63,8 +63,8 @@ def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
     if run.result is None:
         state: State = "failed" if progress.has_failed else "unfinished"  # killed runs leave no result
         return Verdict(state, progress.last_update, progress.last_score)
-    value = run.result.score(row.split, row.score)
-    passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best[row.split])
+    value = _score(run.result, row, progress)
+    passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best.get(row.split, {}))
     if passes and row.direction == "at most":  # the score only has to get there once: no need to finish
         best = run.result.best_update or progress.last_update  # on the whole test set, which the curve has not seen
         update = best if progress.reached is None else progress.reached
@@ -116,6 +116,12 @@ def _progress(run: Run, row: PaperRow, limit: float | None) -> _Progress:
     return _Progress(row.name, next(passing, None), last_update, last_score, is_complete, has_failed)
 
 
+def _score(result: Result, row: PaperRow, progress: _Progress) -> float:
+    """That of the best net; of the training set, which no net is evaluated on, the last in the curve."""
+    last = progress.last_score
+    return result.score(row.split, row.score) if row.split != "train" or last is None else last
+
+
 class _Racer:
     """A net in a race, by all recipes that it has."""
 
@@ -141,7 +147,7 @@ def _judge_race(runs: Path, row: PaperRow, seed: int) -> Verdict:
     if not (directory / "run.json").exists():
         return Verdict("not run")
     run, last = Run(directory), own.tries[0]
-    value = last.last_score if run.result is None else run.result.score(row.split, row.score)
+    value = last.last_score if run.result is None else _score(run.result, row, last)
     if is_locked(directory):
         return Verdict("running", last.last_update, value)
     first, second = (own, other) if row.race == "ahead" else (other, own)
