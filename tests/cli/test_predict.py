@@ -33,6 +33,14 @@ def predicted(capsys: Capture, *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+def assert_same(lines: list[str], others: list[str]) -> None:
+    """Up to the last digit that is printed: a single step and a batch round differently."""
+    assert len(lines) == len(others)
+    for cell, other in zip(",".join(lines).split(","), ",".join(others).split(","), strict=True):
+        if cell != other:
+            assert float(cell) == pytest.approx(float(other), abs=1.5e-6)
+
+
 def piped(monkeypatch: pytest.MonkeyPatch, capsys: Capture, run: Path, text: str) -> list[str]:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     return predicted(capsys, str(run), "--file", "-")
@@ -53,7 +61,7 @@ def test_a_table_is_all_that_classification_needs(
     assert [line.split(",")[0] for line in lines[1:]] == [f"s{i}" for i in range(24)]
     table_text = table.read_text()
     table.unlink()  # the net is used where the data is not
-    assert piped(monkeypatch, capsys, run, table_text) == lines
+    assert_same(piped(monkeypatch, capsys, run, table_text), lines)
 
 
 def test_what_the_user_chose_otherwise_is_said(tmp_path: Path, capsys: Capture) -> None:
@@ -67,12 +75,12 @@ def test_tags_come_line_by_line(tmp_path: Path, capsys: Capture, monkeypatch: py
     run, table = trained("tag", some_sequences(kind="tag"), tmp_path)
     lines = predicted(capsys, str(run), "--file", str(table))
     assert lines[0] == "id,t,predicted,p(a),p(b)"
-    assert piped(monkeypatch, capsys, run, table.read_text()) == lines
+    assert_same(piped(monkeypatch, capsys, run, table.read_text()), lines)
     head, *rows = table.read_text().splitlines()
     first, second = rows[:5], [row for row in rows if row.startswith("s1,")][:5]
     mixed = [row for pair in zip(first, second, strict=True) for row in pair]
     answers = piped(monkeypatch, capsys, run, "\n".join([head, *mixed]))
-    assert answers[1::2] == lines[1:6]  # each sequence has its own state
+    assert_same(answers[1::2], lines[1:6])  # each sequence has its own state
 
 
 def test_forecasts_go_on_from_the_last_step(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +92,7 @@ def test_forecasts_go_on_from_the_last_step(tmp_path: Path, capsys: Capture, mon
     assert lines[0] == "id,t,q0.1,q0.5,q0.9"
     assert [line.split(",")[:2] for line in lines[1:4]] == [["house 0", "60"], ["house 0", "61"], ["house 0", "62"]]
     assert len(lines) == 7
-    assert piped(monkeypatch, capsys, run, table.read_text()) == lines
+    assert_same(piped(monkeypatch, capsys, run, table.read_text()), lines)
 
 
 def test_predictions_are_written_and_not_replaced(tmp_path: Path, capsys: Capture) -> None:
