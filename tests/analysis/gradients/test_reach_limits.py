@@ -134,4 +134,4 @@ def test_padding_beyond_the_longest_sequence_is_not_looked_at(reach: Callable[..
     gru, x = GRU(INPUTS, 3, dtype=torch.float64), torch.randn(20, 2, INPUTS, dtype=torch.float64)
     padded, cut = (reach(gru, x[:steps], lengths=[5, 8]) for steps in (20, 8))
     assert padded.summary() == cut.summary()
-    np.testing.assert_array_equal(padded.curve(), cut.curve())
+    np.testing.assert_allclose(padded.curve(), cut.curve(), rtol=1e-12)  # products of other sizes round otherwise
