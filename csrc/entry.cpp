@@ -128,18 +128,17 @@ struct Dismissal {
     Crew &crew;
     ~Dismissal() { crew.dismiss(); }
 };
-// work(slice, first, rows, crew) for all rows. Going back, numbers that have vanished are zero.
-template <class Work>
-int run_slices(const slimrnn_scan *s, const Kernels *k, void *packed, bool forward, const Work &work) {
+// work(slice, first, rows, crew) for all rows.
+template <class Work> int run_slices(const slimrnn_scan *s, const Kernels *k, void *packed, const Work &work) {
     const int threads = crew_of(s, k, packed);
     if (threads < 2)
         return share(s->batch, slices_of(s), s->threads, [&](int slice, int64_t first, int64_t rows) {
-            const WithoutSubnormals mode(!forward);
+            const WithoutSubnormals mode(*s);
             return work(slice, first, rows, nullptr);
         });
     Crew crew(threads);
     return share(threads, threads, threads, [&](int member, int64_t, int64_t) {
-        const WithoutSubnormals mode(!forward);
+        const WithoutSubnormals mode(*s);
         if (member > 0) {
             crew.serve(member);
             return int(SLIMRNN_OK);
@@ -152,14 +151,14 @@ int run_slices(const slimrnn_scan *s, const Kernels *k, void *packed, bool forwa
 int run_forward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     if (s->u)
         if (int status = k->pack_input(packed, s)) return status;
-    return run_slices(s, k, packed, true, [&](int, int64_t first, int64_t rows, Crew *crew) {
+    return run_slices(s, k, packed, [&](int, int64_t first, int64_t rows, Crew *crew) {
         return k->forward(s, packed, first, rows, crew);
     });
 }
 int run_backward(const slimrnn_scan *s, const Kernels *k, void *packed) {
     const size_t size = size_t(k->sums_size(s, packed)) * (s->dtype == SLIMRNN_F64 ? 8 : 4);
     std::vector<std::vector<char>> sums(static_cast<size_t>(slices_of(s)));
-    const int status = run_slices(s, k, packed, false, [&](int slice, int64_t first, int64_t rows, Crew *crew) {
+    const int status = run_slices(s, k, packed, [&](int slice, int64_t first, int64_t rows, Crew *crew) {
         sums[size_t(slice)].assign(size + 64, 0);
         return k->backward(s, packed, first, rows, crew, sums[size_t(slice)].data());
     });
@@ -220,6 +219,7 @@ struct Steps {
             s.batch = batch, s.state = nullptr, s.last = nullptr;
             ready.reset(kernels->ready_step(&s, packed));
         }
+        const WithoutSubnormals mode(scan);
         kernels->run_step(ready.get(), places);
         if (batch <= most_kept) put(ready.release());
         return SLIMRNN_OK;

@@ -1,18 +1,20 @@
 // Numbers too small for a full mantissa: below 1.2e-38 in single precision. Gradients that vanish over many steps become
-// such numbers, and some processors take a hundred cycles and more for each operation on them.
+// such numbers, and so do states where the input is silent; some processors take a hundred cycles and more for each
+// operation on them.
 #pragma once
-#include <cstdint>
+#include "include/slimrnn.h"
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
 namespace slimrnn {
 
-// While it lives, the calling thread takes them for zero, where that is wanted.
+// While it lives, the calling thread takes them for zero. The bits of int8 layers are those of torch, which does not.
 class WithoutSubnormals {
   public:
-    explicit WithoutSubnormals(bool wanted) : before(mode()) {
-        if (wanted) set_mode(before | zeros);
+    explicit WithoutSubnormals(const slimrnn_scan &s) : before(mode()) {
+        if (s.dtype != SLIMRNN_I8) set_mode(before | zeros);
     }
     ~WithoutSubnormals() { set_mode(before); }
     WithoutSubnormals(const WithoutSubnormals &) = delete;
