@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slimrnn.papers.pixel_mnist import FAST, quick
+from slimrnn.papers.pixel_mnist import ROWS as PIXEL_ROWS
 from slimrnn.papers.row import PaperRow
 from slimrnn.tasks.pixel_mnist import PIXELS, PixelMnistTask
 from slimrnn.training.config import Config, ModelConfig
@@ -18,6 +19,10 @@ _NETS = {  # net, and what it is
     "unicornn": (ModelConfig("unicornn", 64, layers=3), "three layers of 64 oscillators"),
     "lem": (ModelConfig("lem", 50), "long expressive memory, 50 units"),
     "cornn": (ModelConfig("cornn", 74), "coupled oscillators, 74 units"),
+    "lrd-gru": (
+        next(row.config.model for row in PIXEL_ROWS if row.name == "permuted-mnist-lrd-gru-64-24"),
+        "the low-rank plus diagonal GRU of 64 units and rank 24",
+    ),
 }
 
 
