@@ -40,7 +40,6 @@ WHY = {  # rows that were not run, and the reason; the first that fits
     r"timit-(rnn|lstm|kru)": "the corpus is not free",
     r"youtube-8m-": "needs terabytes of features",
     r"ptb-.*-(3298|5459|4480|6985|1740)": "days on one core",
-    r"ptb-(rnn|lstm)$": "half an hour",
     r"ptb-": "hours on one core",
     r"copy-(danihelka|henaff)-uernn": "an hour",
     r".*-mnist-furnn$": "a day",

@@ -156,12 +156,12 @@ def _other_nets(variant: str, plain: PaperRow) -> list[PaperRow]:
                 ),
                 replace(
                     urnn,
-                    claim="fits the training set in less than 2,000 updates, and overfits",
-                    config=replace(unitary, updates=2_000, eval_every=100),
+                    claim="fits the training set in less than 2,000 updates",
+                    config=replace(unitary, updates=2_000, eval_every=100, stop_at=None),
                     split="train",
                     bound=1e-3,
-                    note=f"{_URNN_NOTE}; judged by the mean loss of the last hundred batches, bound ours; in 2,000"
-                    " updates no sequence comes twice, so that nothing is shown about overfitting",
+                    note=f"{_URNN_NOTE}; judged by the mean loss of the last hundred batches, bound ours; that it"
+                    " overfits, as the paper says, is not judged: in 2,000 updates no sequence comes twice",
                 ),
             ]
         case "danihelka":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -118,8 +119,9 @@ def _progress(run: Run, row: PaperRow, limit: float | None) -> _Progress:
 
 def _score(result: Result, row: PaperRow, progress: _Progress) -> float:
     """That of the best net; of the training set, which no net is evaluated on, the last in the curve."""
-    last = progress.last_score
-    return result.score(row.split, row.score) if row.split != "train" or last is None else last
+    if row.split != "train":
+        return result.score(row.split, row.score)
+    return math.nan if progress.last_score is None else progress.last_score
 
 
 class _Racer:

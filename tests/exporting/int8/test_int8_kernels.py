@@ -120,3 +120,13 @@ def test_linear_layers(isa: str) -> None:
 
 def test_every_exact_structure_is_tested(isa: str) -> None:
     assert set(EXACT_STRUCTURES) <= set(STRUCTURES)
+
+
+def test_silence_keeps_the_bits_of_subnormal_states(isa: str) -> None:
+    q = in_int8(LSTM(3, 8, bias=False))
+    x = torch.zeros(400, 1, 3)
+    x[0] = 1
+    with instruction_set(isa), torch.no_grad():
+        output = q(x)[0]
+        assert_same_bits(output, emulated(q)(x)[0])
+    assert bool(((output != 0) & (output.abs() < torch.finfo(torch.float32).tiny)).any())
