@@ -97,15 +97,21 @@ def test_a_second_score_decides_too(tmp_path: Path, errors: list[float], verdict
 
 
 @pytest.mark.parametrize(
-    ("losses", "verdict"),
+    ("losses", "best", "verdict"),
     [
-        (["", 2, 0.5], "passed at update 4: 0.5"),
-        (["", 0.5, 2], "failed at update 4: 2"),
-        (["", 2], "unfinished at update 2: 2"),
+        (["", 2, 0.5], 4, "passed at update 4: 0.5"),
+        (["", 0.5, 2], 2, "passed at update 2: 0.5"),
+        (["", 0.5, 2], 4, "failed at update 4: 2"),
+        (["", 2], 2, "unfinished at update 2: 2"),
     ],
 )
-def test_the_training_loss_is_that_of_the_curve(tmp_path: Path, losses: list[float | str], verdict: str) -> None:
+def test_the_training_loss_is_that_before_the_best_net(
+    tmp_path: Path, losses: list[float | str], best: int, verdict: str
+) -> None:
     write_run(tmp_path / "fits", [9.0] * len(losses))
+    record = json.loads((tmp_path / "fits" / "run.json").read_text())
+    record["result"]["best_update"] = best
+    (tmp_path / "fits" / "run.json").write_text(json.dumps(record))
     rows = [f"{2 * k},{k},{loss}" for k, loss in enumerate(losses)]
     (tmp_path / "fits" / "curve.csv").write_text("\n".join(["update,seconds,train/loss", *rows]) + "\n")
     assert str(judge(tmp_path, find_row("fits"), 0)) == verdict

@@ -160,8 +160,8 @@ def _other_nets(variant: str, plain: PaperRow) -> list[PaperRow]:
                     config=replace(unitary, updates=2_000, eval_every=100, stop_at=None),
                     split="train",
                     bound=1e-3,
-                    note=f"{_URNN_NOTE}; judged by the mean loss of the last hundred batches, bound ours; that it"
-                    " overfits, as the paper says, is not judged: in 2,000 updates no sequence comes twice",
+                    note=f"{_URNN_NOTE}; judged by the mean loss of the hundred batches before the best net, bound"
+                    " ours; that it overfits is not judged: in 2,000 updates no sequence comes twice",
                 ),
             ]
         case "danihelka":

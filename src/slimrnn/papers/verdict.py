@@ -64,7 +64,7 @@ def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
     if run.result is None:
         state: State = "failed" if progress.has_failed else "unfinished"  # killed runs leave no result
         return Verdict(state, progress.last_update, progress.last_score)
-    value = _score(run.result, row, progress)
+    value = _score(run, run.result, row)
     passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best.get(row.split, {}))
     if passes and row.direction == "at most":  # the score only has to get there once: no need to finish
         best = run.result.best_update or progress.last_update  # on the whole test set, which the curve has not seen
@@ -117,11 +117,12 @@ def _progress(run: Run, row: PaperRow, limit: float | None) -> _Progress:
     return _Progress(row.name, next(passing, None), last_update, last_score, is_complete, has_failed)
 
 
-def _score(result: Result, row: PaperRow, progress: _Progress) -> float:
-    """That of the best net; of the training set, which no net is evaluated on, the last in the curve."""
+def _score(run: Run, result: Result, row: PaperRow) -> float:
+    """That of the net which was best on the validation set; on the training set the curve has it."""
     if row.split != "train":
         return result.score(row.split, row.score)
-    return math.nan if progress.last_score is None else progress.last_score
+    scores = dict(zip(run.curve["update"], run.column(f"{row.split}/{row.score}"), strict=True))
+    return math.nan if result.best_update is None else scores.get(result.best_update, math.nan)
 
 
 class _Racer:
@@ -149,7 +150,7 @@ def _judge_race(runs: Path, row: PaperRow, seed: int) -> Verdict:
     if not (directory / "run.json").exists():
         return Verdict("not run")
     run, last = Run(directory), own.tries[0]
-    value = last.last_score if run.result is None else _score(run.result, row, last)
+    value = last.last_score if run.result is None else _score(run, run.result, row)
     if is_locked(directory):
         return Verdict("running", last.last_update, value)
     first, second = (own, other) if row.race == "ahead" else (other, own)
