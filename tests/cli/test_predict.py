@@ -61,7 +61,7 @@ def test_a_table_is_all_that_classification_needs(
     assert [line.split(",")[0] for line in lines[1:]] == [f"s{i}" for i in range(24)]
     table_text = table.read_text()
     table.unlink()  # the net is used where the data is not
-    assert_same(piped(monkeypatch, capsys, run, table_text), lines)
+    assert piped(monkeypatch, capsys, run, table_text) == lines
 
 
 def test_what_the_user_chose_otherwise_is_said(tmp_path: Path, capsys: Capture) -> None:
@@ -92,7 +92,7 @@ def test_forecasts_go_on_from_the_last_step(tmp_path: Path, capsys: Capture, mon
     assert lines[0] == "id,t,q0.1,q0.5,q0.9"
     assert [line.split(",")[:2] for line in lines[1:4]] == [["house 0", "60"], ["house 0", "61"], ["house 0", "62"]]
     assert len(lines) == 7
-    assert_same(piped(monkeypatch, capsys, run, table.read_text()), lines)
+    assert piped(monkeypatch, capsys, run, table.read_text()) == lines
 
 
 def test_predictions_are_written_and_not_replaced(tmp_path: Path, capsys: Capture) -> None:
