@@ -105,7 +105,7 @@ def test_a_text_without_marks_is_refused() -> None:
     ("losses", "verdict", "count"),
     [
         ((1e-4, 3e-4, 1e-2), "**passed** 2 of 3 at 900", "| 1 | 0 |"),
-        ((1e-4, 1e-2), "not met: passed with 1 of 2 seeds", "| 0 | 1 |"),
+        ((1e-4, 1e-2), "not met: agrees with 1 of 2 seeds", "| 0 | 1 |"),
     ],
 )
 def test_a_claim_agrees_if_most_seeds_pass(
