@@ -131,8 +131,8 @@ def our_recipes() -> str:
     states = [state for state, recipe in decided if recipe and find_row(recipe).paper == "ours"]
     alone = [row for row in rows if row.also and not seeds_of(row) and _state(row) == "failed"]
     return fill(
-        f"Of those that agree, {states.count('passed')} do so only because of a recipe of ours, explained below. Of those"
-        f" that disagree, {len(alone)} were run by our recipe and not by the paper's.",
+        f"Of those that agree, {states.count('passed')} do so only because of a recipe of ours, explained below. Of"
+        f" those that disagree, {len(alone)} were run by our recipe and not by the paper's.",
         width=120,
     )
 
