@@ -118,3 +118,11 @@ def test_a_test_share_beside_a_test_file_is_said_to_do_nothing() -> None:
     for share, said in ((0.2, False), (0.3, True)):
         task = ClassifyTask.of(some_sequences(), test=some_sequences(5, seed=1), test_share=share)
         assert ("--test-share 0.3 is not used" in task.suited_config()[1]) == said
+
+
+def test_lengths_that_are_told_are_also_those_of_the_test_file() -> None:
+    train, test = some_sequences(24), some_sequences(5, seed=1)
+    longer = replace(test, starts=np.array([0, *test.starts[-1:]]), ids=test.ids[:1], labels=np.array(["up"]))
+    told = ClassifyTask.of(train, test=longer).suited_config()[1]
+    assert told.startswith(f"25 sequences of {train.lengths.min()} to {longer.lengths.max()} steps")
+    assert longer.lengths.max() > train.lengths.max()

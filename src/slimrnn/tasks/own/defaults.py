@@ -88,15 +88,15 @@ def _config(task: OwnTask, model: ModelConfig, train: int) -> Config:
 def described(task: SequencesTask, targets: str) -> str:
     """What was read, and how it was split."""
     sequences, test = task.sequences, task.test_sequences
-    count = len(sequences) + (0 if test is None else len(test))
-    shortest, longest = int(sequences.lengths.min()), int(sequences.lengths.max())
+    lengths = sequences.lengths if test is None else np.concatenate([sequences.lengths, test.lengths])
+    shortest, longest = int(lengths.min()), int(lengths.max())
     steps = f"{longest:,} steps" if shortest == longest else f"{shortest:,} to {longest:,} steps"
     columns = f"{plural(len(sequences.columns), 'column')} ({listed(sequences.columns, 60)})"
     sizes = {name: f"{len(which):,}" for name, which in task.parts.items()}
     if task.parts["valid"] is task.parts["train"]:
         sizes["valid"] = "none"
     shared = ", ".join(f"{size} for {name}" for name, size in sizes.items())
-    lines = [f"{count:,} sequences of {steps}, {columns}, {targets}: {shared}"]
+    lines = [f"{len(lengths):,} sequences of {steps}, {columns}, {targets}: {shared}"]
     if test is not None and task.test_share != OwnTask.test_share:
         lines.append(f"--test-share {task.test_share:g} is not used: the test set is a file of its own")
     return "\n".join([*lines, *sequences.notes])
