@@ -9,7 +9,18 @@ from pathlib import Path
 
 import paper_results
 import pytest
-from publish import PROJECT, RESULTS, cells, counts, keep_runs, page, seeds_of, tables_elsewhere, with_table
+from publish import (
+    PROJECT,
+    RESULTS,
+    cells,
+    counts,
+    keep_runs,
+    our_recipes,
+    page,
+    seeds_of,
+    tables_elsewhere,
+    with_table,
+)
 
 from slimrnn.papers import PaperRow, find_row, paper_rows, run_directory
 from slimrnn.tasks import config_from_dict
@@ -73,12 +84,12 @@ def write_runs(runs: Path, row: PaperRow, *losses: float) -> None:
     for seed, loss in enumerate(losses):
         directory = run_directory(runs, row, seed)
         directory.mkdir(parents=True)
-        scores = {split: {"loss": loss, "recall_accuracy": 1.0} for split in ("valid", "test")}
+        scores = {split: {"loss": loss, "recall_accuracy": 1.0} for split in ("valid", row.split)}
         result = {"ended": "finished", "updates": 1000, "seconds": 60.0, "best_update": 1000}
         result |= {"best": scores, "final": scores, "recoveries": []}
         record = {"status": "finished", "config": {}, "parameters": {"total": 5314}, "seed": seed, "result": result}
         (directory / "run.json").write_text(json.dumps(record))
-        (directory / "curve.csv").write_text(f"update,seconds,test/loss\n0,0.0,2.3\n900,5.0,{loss}\n")
+        (directory / "curve.csv").write_text(f"update,seconds,{row.split}/loss\n0,0.0,2.3\n900,5.0,{loss}\n")
         (directory / "best.safetensors").write_text("weights")
 
 
@@ -116,3 +127,29 @@ def test_a_claim_agrees_if_most_seeds_pass(
     write_runs(tmp_path, row, *losses)
     assert cells(row)[3] == verdict
     assert f"| **all** {count}" in counts("\n## Copy\n<!-- rows: copy-1000-kru -->\n")
+
+
+@pytest.mark.parametrize(("loss", "agree", "disagree"), [(1e-3, 1, 0), (0.1, 0, 1)])
+def test_verdicts_by_our_recipe_alone_are_counted(
+    loss: float, agree: int, disagree: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    write_runs(tmp_path, find_row("adding-100-kru-ours"), loss)
+    write_runs(tmp_path, find_row("copy-1000-kru"), 1e-4)  # by the paper's
+    told = " ".join(our_recipes().split())
+    assert told.startswith(f"Of those that agree, {agree} do so only because of a recipe of ours")
+    assert f"Of those that disagree, {disagree} were run by our recipe" in told
+
+
+def test_a_verdict_on_which_seeds_differ_names_the_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The LSTM by our recipe is first with seed 1."""
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    for name, losses in {
+        "kru": (1e-3, 0.1),
+        "lstm": (0.1, 0.1),
+        "kru-ours": (0.1, 0.1),
+        "lstm-ours": (0.1, 1e-3),
+    }.items():
+        write_runs(tmp_path, find_row(f"adding-100-{name}"), *losses)
+    verdict = cells(find_row("adding-100-lstm"))[3]
+    assert verdict == "not met: agrees with 1 of 2 seeds, because of adding-100-lstm-ours"
