@@ -1,4 +1,4 @@
-"""Exports from an installed wheel: every way out of docs/deployment.md, and the lowest versions of the extra."""
+"""Exports from an installed wheel: every export format of docs/deployment.md, and the lowest versions of the extra."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_exports(setting: Setting) -> Iterator[str]:
     python = fresh_python(setting, "exports", "[export]")
     folder = setting.work / "ways-out"
     folder.mkdir(exist_ok=True)
-    told = run([python, PROJECT / "release/ways_out.py"], clean_environment(), folder)
+    told = run([python, PROJECT / "release/export_formats.py"], clean_environment(), folder)
     place, *seen = re.findall(r"^tried: (.*)$", told, re.MULTILINE)  # between warnings of torch
     if str(python.parents[1]) not in place:
         raise CheckError(f"expected the package of the wheel, got {place}")

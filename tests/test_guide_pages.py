@@ -73,7 +73,7 @@ def test_a_structure_and_a_cell_in_one_file_each(capsys: pytest.CaptureFixture[s
 
 
 def test_the_core_has_the_operations_of_its_page() -> None:
-    table = (DOCS / "native.md").read_text().partition("### What a step may contain")[2].partition("Numbers of")[0]
+    table = (DOCS / "native.md").read_text().partition("## What a step may contain")[2].partition("Numbers of")[0]
     rows = [row for row in table.splitlines() if row.split("|")[1:2] and row.split("|")[1].strip() in VOCABULARY]
     assert len(rows) == len(VOCABULARY)
     named = re.findall(r"`([a-z_0-9]+)`", " ".join(rows))

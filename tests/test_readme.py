@@ -40,6 +40,9 @@ def test_numbers_of_the_first_screen_come_from_its_sources() -> None:
     claims = " ".join(readme.partition("- **Faster:**")[2].partition("```")[0].split())
     assert "5.9× the speed of `nn.GRU` with 39 % of its parameters" in claims
     assert "| low-rank 24 + diagonal GRU | 128, 20, 784, 1 | dense `nn.GRU` | 5.9 |" in readme
+    timed = re.findall(r"^\|.*", readme.partition("## Fast on CPU")[2].partition("## Results")[0], re.M)
+    assert len(timed) > 5
+    assert set(timed) <= set((project / "docs/benchmarks.md").read_text().splitlines())
     slim = GRU(1, 128, structure=LowRank(24) + Diagonal(), reset="before")
     assert round(slim.num_parameters / sum(p.numel() for p in nn.GRU(1, 128).parameters()), 2) == 0.39
 

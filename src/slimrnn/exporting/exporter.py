@@ -1,4 +1,4 @@
-"""A way out of slimrnn: what it is called, what it writes, and how what was written is run for the proof."""
+"""An export format: what it is called, what it writes, and how what was written is run for the proof."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_a_limit_and_a_model_that_cannot_be_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["onnx", "torch", "int8"])
-def test_other_ways_out_want_the_float_model(tmp_path: Path, to: str) -> None:
+def test_other_formats_want_the_float_model(tmp_path: Path, to: str) -> None:
     with pytest.raises(ExportError, match="expected a float model"):
         slimrnn.export(slimrnn.quantize(GRU(3, 4)), torch.randn(5, 2, 3), tmp_path / "net", to=to, quiet=True)
     assert not any(tmp_path.iterdir())

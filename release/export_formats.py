@@ -1,6 +1,6 @@
-"""Every row of the table "Every way out" of docs/deployment.md, tried where slimrnn is installed with its extra.
+"""Every row of the table "Every export format" of docs/deployment.md, tried where slimrnn is installed with its extra.
 
-    python release/ways_out.py
+    python release/export_formats.py
 
 Runs in the directory it is called in, which need not be a clone. AOTInductor and C99 need a compiler.
 """
