@@ -42,11 +42,19 @@ def to_int8_(layer: RecurrentLayer, name: str = "") -> None:
     constants: dict[str, Tensor | None] = {"u_scale": u_scale, "u": u}
     for phase, transition in enumerate(transitions):
         constants[f"bias_{phase}"] = transition.cell.input_bias()
-    constants["own"] = None if owns[0] is None else torch.stack([rows for rows in owns if rows is not None])
+    constants["own"] = None if owns[0] is None else _stacked([rows for rows in owns if rows is not None])
     constants |= {f"weight_{k}": weight for k, weight in enumerate(found.weights)}
     for key, value in constants.items():
         check_finite(value, f"{where} ({key})")
     _replace(layer, found.plan._replace(int8=True), steps[0], constants)
+
+
+def _stacked(parts: list[Tensor]) -> Tensor:
+    """torch.stack, which on "meta" imports the compiler: seconds of the first load."""
+    stacked = parts[0].new_empty((len(parts), *parts[0].shape))
+    for place, part in zip(stacked, parts, strict=True):
+        place.copy_(part)
+    return stacked
 
 
 def _replace(layer: RecurrentLayer, plan: Plan, step: Traced, constants: dict[str, Tensor | None]) -> None:
