@@ -356,6 +356,25 @@ def test_a_pool_with_coroutines_that_is_forgotten_ends_its_threads() -> None:
     assert native() is None  # and with it the native threads
 
 
+def test_a_pool_that_is_shut_down_leaves_no_thread_behind() -> None:
+    with StreamPool(GRU(2, 4), capacity=1, threads=1) as pool:
+        assert asyncio.run(pool.step_async(pool.open(), X)).shape == (4,)
+        thread = pool._collector.thread
+        assert thread is not None
+    assert not thread.is_alive()
+
+
+def test_a_pool_is_shut_down_from_its_own_thread() -> None:
+    pool = StreamPool(GRU(2, 4), capacity=1, threads=1)
+    pool._collector._deliver = lambda *_: pool.shutdown()  # type: ignore[method-assign]  # as garbage collection may
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(asyncio.wait_for(pool.step_async(pool.open(), X), 0.2))
+    thread = pool._collector.thread
+    assert thread is not None
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 def test_a_loop_that_is_closed_meanwhile_does_not_stop_the_results_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     with StreamPool(GRU(2, 4), capacity=2, threads=1, max_delay=60, max_batch=2) as pool:
         a, b = pool.open(), pool.open()
@@ -371,19 +390,22 @@ AT_EXIT = """
 import atexit
 def last():  # what is registered first runs last
     print([ticket.result(60).shape[0] for ticket in tickets], flush=True)
+    print([thread.name for thread in threading.enumerate()], flush=True)
 atexit.register(last)
+import asyncio, threading
 import torch
 from slimrnn import GRU, StreamPool
 pool = StreamPool(GRU(3, 400), capacity=4, threads=1)
 stream = pool.open()
 tickets = [pool.submit(stream, torch.ones(3)) for _ in range(4)]
 others = [pool.submit(stream, torch.ones(3)) for _ in range(4)]
+asyncio.run(pool.step_async(stream, torch.ones(3)))
 """
 
 
-def test_tickets_outlive_the_end_of_the_interpreter() -> None:
+def test_tickets_outlive_the_end_of_the_interpreter_and_threads_do_not() -> None:
     run = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=120)
-    assert (run.returncode, run.stdout) == (0, "[400, 400, 400, 400]\n"), run.stderr
+    assert (run.returncode, run.stdout) == (0, "[400, 400, 400, 400]\n['MainThread']\n"), run.stderr
 
 
 def test_errors_are_pool_errors() -> None:

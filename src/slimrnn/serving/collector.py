@@ -24,7 +24,7 @@ class Collector:
 
     def __init__(self, pool: NativePool, output_size: int, dtype: torch.dtype) -> None:
         self.pool, self.output_size, self.dtype = pool, output_size, dtype
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a garbage collection may call `end` anywhere
         self.futures: dict[int, tuple[int, asyncio.Future[Tensor]]] = {}  # with the stream
         self.thread: threading.Thread | None = None
 
@@ -36,6 +36,15 @@ class Collector:
                 self.thread = threading.Thread(target=self._collect, name="slimrnn results", daemon=True)
                 self.thread.start()
         return future
+
+    def end(self) -> int:
+        """The pool's threads and this one, which must not be in torch when the interpreter ends: that would abort."""
+        status = self.pool.end()
+        with self.lock:
+            thread = self.thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        return status
 
     def _collect(self) -> None:
         tickets = torch.empty(ROOM, dtype=torch.int64)

@@ -60,9 +60,10 @@ class NativePool:
         if status:
             raise self.failed(status, about)
 
-    def end(self) -> None:
-        """Its threads, once nobody can hand in frames; a fork has none. Results can still be taken."""
-        self.library.slimrnn_pool_shut_down(self.handle)
+    def end(self) -> int:
+        """Its threads; a fork has none, as the status says. Results can still be taken."""
+        status: int = self.library.slimrnn_pool_shut_down(self.handle)
+        return status
 
     def stats(self, start_again: bool = False) -> PoolStatsStruct:
         found = PoolStatsStruct()

@@ -85,10 +85,10 @@ class StreamPool:
             takes_nan=nan == "pass",
             max_delay=max_delay,
         )
-        weakref.finalize(self, self._native.end)  # also when the interpreter ends
         self._saved_bytes = self._native.stats().saved_bytes
         self._output_like = torch.empty(self.output_size, dtype=self.dtype)
         self._collector = Collector(self._native, self.output_size, self.dtype)
+        weakref.finalize(self, self._collector.end)  # also when the interpreter ends
 
     # --- streams ----------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class StreamPool:
 
     def shutdown(self) -> None:
         """Take nothing new, and return when all frames are done. Results can be taken and streams saved afterwards."""
-        self._native.check(self._native.library.slimrnn_pool_shut_down(self._native.handle))
+        self._native.check(self._collector.end())
 
     def __enter__(self) -> Self:
         return self
