@@ -286,9 +286,16 @@ def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
         return f"unfinished ({100 * verdicts[0].update / row.within:.0f} % of {row.within:,})"
     decided = verdicts[0].recipe
     first = f": {decided} at {verdicts[0].update:,}" if row.race is not None and decided else ""
-    if row.race is None and decided:
-        first = " by our recipe; the paper's was not run"
+    if row.race is None and row.also:
+        first = _recipes_tried(row, find_row(row.also))
     return {"failed": f"not met{first}", "measured": "–"}.get(states[0], states[0])
+
+
+def _recipes_tried(paper: PaperRow, ours: PaperRow) -> str:
+    has_run = [judge(RESULTS, replace(row, also=None), 0).state != "not run" for row in (paper, ours)]
+    if all(has_run):
+        return " by either recipe"
+    return " by the paper's recipe; ours was not run" if has_run[0] else " by our recipe; the paper's was not run"
 
 
 def _behind(row: PaperRow) -> list[str]:

@@ -141,6 +141,23 @@ def test_verdicts_by_our_recipe_alone_are_counted(
     assert f"Of those that disagree, {disagree} were run by our recipe" in told
 
 
+@pytest.mark.parametrize(
+    ("run", "verdict"),
+    [
+        (("",), "not met by the paper's recipe; ours was not run"),
+        (("-ours",), "not met by our recipe; the paper's was not run"),
+        (("", "-ours"), "not met by either recipe"),
+    ],
+)
+def test_a_verdict_says_which_recipes_were_tried(
+    run: tuple[str, ...], verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    for recipe in run:
+        write_runs(tmp_path, find_row(f"adding-100-kru{recipe}"), 0.1)
+    assert cells(find_row("adding-100-kru"))[3] == verdict
+
+
 def test_a_verdict_on_which_seeds_differ_names_the_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The LSTM by our recipe is first with seed 1."""
     monkeypatch.setattr("publish.RESULTS", tmp_path)
