@@ -32,7 +32,7 @@ def test_every_row_of_the_synthetic_tasks_is_there() -> None:
     expected = {f"copy-{length}-{net}" for length in (1000, 2000) for net in ("kru", "furnn", "rnn", "lstm", "uernn")}
     for task in ("500", "danihelka", "henaff"):
         expected |= {f"copy-{task}-{net}" for net in (*LOW_RANK, "gru", "uernn")}
-    expected |= {"copy-500-lr-gru", "copy-danihelka-lrd-gru-wn-ours"}
+    expected |= {"copy-500-lr-gru", "copy-danihelka-lrd-gru-wn-ours", "copy-henaff-lrd-gru-perfect"}
     expected |= {
         f"word-copy-{repeats}-{cell}-{matrix}"
         for repeats in (4, 8, 16, 32)
