@@ -101,6 +101,7 @@ bool is_sound(const slimrnn_scan *s, const Kernels *k, bool forward) {
     const slimrnn_cell &cell = *s->cell;
     if (!runs(cell, k, forward) || !terms_are_sound(*s, k, forward) || !s->own != !cell.own_rows) return false;
     if (s->tokens && !tokens_are_sound(*s)) return false;
+    if (s->mask && s->masks != 1 && s->masks != cell.matrices) return false;
     if (s->dtype == SLIMRNN_I8 && (s->is_complex || s->gate_history || s->state_history || !s->u != !s->u_scale))
         return false;
     if (!s->resets != !s->reset_state || (s->resets && !forward && !s->d_reset_state)) return false;

@@ -26,8 +26,8 @@ template <class T> class Gradients {
     const int64_t most, ldd, ldx, ldu;
     T *d;  // (rows, G, width), rows ldd apart: gradients of the gates
     T *u;  // (rows, ldu) the input and a one
-    // What each product was of, (rows, ldx), and its gradient where that is not the gates'. Products of the same state
-    // share x; products that have no gate in common share what the terms keep, (rows, matrices, kept_size) each.
+    // What each product was of, (masks, rows, ldx), and its gradient where that is not the gates'. Products of the same
+    // state share x; products that have no gate in common share what the terms keep, (rows, matrices, kept_size) each.
     ProductSpace<T> products[SLIMRNN_MOST_PRODUCTS];
 
     // Rows a multiple of a page apart would compete for the same few lines of the cache.
@@ -53,6 +53,8 @@ template <class T> class Gradients {
     }
     int64_t ldy(int p) const { return (cell.products[p].last - cell.products[p].first) * width; }
     int64_t ldk(int k) const { return cell.matrices * map.terms[k]->kept_size(); }
+    int64_t all_rows() const { return round_up(most * ldx + panel<T>, lanes<T>); }  // numbers of x, for one mask
+    T *x_of(int p, int gate) const { return products[p].x + (map.masks > 1 ? gate : 0) * all_rows(); }
     // An earlier product of the same state, or p itself.
     int same_x(int p) const {
         for (int q = 0; q < p; q++)
@@ -88,7 +90,7 @@ template <class T> class Gradients {
         d = memory.take(most * ldd + panel<T>);
         if (s.u) u = memory.take(most * ldu + panel<T>);
         for (int p = 0; p < cell.product_count; p++) {
-            products[p].x = same_x(p) < p ? products[same_x(p)].x : memory.take(most * ldx + panel<T>);
+            products[p].x = same_x(p) < p ? products[same_x(p)].x : memory.take(map.masks * all_rows());
             if (!cell.products[p].of_gates) products[p].y = memory.take(most * ldy(p) + panel<T>);
         }
         take_kept(memory);
@@ -103,7 +105,7 @@ template <class T> class Gradients {
         step.ldd = ldd, step.ldx = ldx;
         for (int p = 0; p < cell.product_count; p++) {
             ProductSpace<T> &room = step.products[p];
-            room.x = products[p].x + rows * ldx;
+            room.x = x_of(p, cell.products[p].first) + rows * ldx;
             room.y = cell.products[p].of_gates ? nullptr : products[p].y + rows * ldy(p);
             for (int k = 0; k < map.count; k++) room.kept[k] = products[p].kept[k] + rows * ldk(k);
         }
@@ -111,7 +113,7 @@ template <class T> class Gradients {
     // The step has been taken back; `input` is what it saw, where that is multiplied here.
     void remember(const Step<T> &step, const T *input) {
         for (int p = 0; p < cell.product_count; p++)
-            if (same_x(p) == p) remember_x(step, p);
+            if (same_x(p) == p || map.masks > 1) remember_x(step, p);
         for (int64_t r = rows; input && r < rows + step.rows; r++, input += s.input_size) {
             memcpy(u + r * ldu, input, sizeof(T) * s.input_size);
             u[r * ldu + s.input_size] = T(1);
@@ -130,9 +132,12 @@ template <class T> class Gradients {
         for (int k = 0; k < map.count; k++)
             for (int p = 0; p < cell.product_count; p++) {
                 const auto [of, first, last, of_gates] = cell.products[p];
-                const T *y = of_gates ? d + first * width : products[p].y;
-                map.terms[k]->gradient(map.scratch, rows, products[p].x, ldx, y, of_gates ? ldd : ldy(p), first, last,
-                                       products[p].kept[k], ldk(k), sums.term[k]);
+                const T *y = of_gates ? d : products[p].y - first * width;
+                const int64_t apart = of_gates ? ldd : ldy(p);
+                map.by_mask(first, last, [&, p = p](int from, int until) {
+                    map.terms[k]->gradient(map.scratch, rows, x_of(p, from), ldx, y + from * width, apart, from, until,
+                                           products[p].kept[k], ldk(k), sums.term[k]);
+                });
             }
         if (s.u)  // some panels of gates for each of the crew
             in_pieces(map.scratch.crew, (row_gates + panel<T> - 1) / panel<T>, [&](int64_t from, int64_t to) {
@@ -161,21 +166,23 @@ template <class T> class Gradients {
     }
 
   private:
-    // What product p was of, masked: a state, or what the way back wrote there.
+    // What product p was of, masked: a state, or what the way back wrote where the first gate's is kept.
     void remember_x(const Step<T> &step, int p) {
         const int of = cell.products[p].x;
         const T *from = of < 0                     ? nullptr
                         : of < SLIMRNN_MOST_STATES ? step.before[of]
                                                    : step.after[of - SLIMRNN_MOST_STATES];
-        const T *mask = step.map->mask;
-        for (int64_t r = 0; r < step.rows; r++) {
-            T *to = products[p].x + (rows + r) * ldx;
-            const T *x = from ? from + r * width : to;
-            if (mask)
-                for (int64_t i = 0; i < width; i++) to[i] = x[i] * mask[r * width + i];
-            else if (from)
-                memcpy(to, x, sizeof(T) * width);
-        }
+        const int first = cell.products[p].first;
+        for (int gate = map.masks > 1 ? cell.products[p].last - 1 : first; gate >= first; gate--)
+            for (int64_t r = 0; r < step.rows; r++) {
+                T *to = x_of(p, gate) + (rows + r) * ldx;
+                const T *x = from ? from + r * width : x_of(p, first) + (rows + r) * ldx;
+                const T *factors = step.map->mask ? step.map->mask_of(r, gate) : nullptr;
+                if (factors)
+                    for (int64_t i = 0; i < width; i++) to[i] = x[i] * factors[i];
+                else if (from)
+                    memcpy(to, x, sizeof(T) * width);
+            }
     }
 };
 

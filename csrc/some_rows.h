@@ -7,7 +7,7 @@ namespace SLIMRNN_ISA {
 
 template <class T> struct SomeRows {
     int64_t count = 0, *row = nullptr, *number = nullptr;         // row of the thread's, number in the whole batch
-    T *slots, *input, *mask;                                      // (rows, slots, width), (rows, input), (rows, width)
+    T *slots, *input, *mask;                                      // (rows, ...): slots, an input and masks
     T *before[SLIMRNN_MOST_STATES], *after[SLIMRNN_MOST_STATES];  // (rows, width) each
     T *d_before[SLIMRNN_MOST_STATES], *d_after[SLIMRNN_MOST_STATES];
 
@@ -17,7 +17,7 @@ template <class T> struct SomeRows {
         number = reinterpret_cast<int64_t *>(memory.take(rows * per_index));
         slots = memory.take(rows * s.cell->slots * s.width);
         input = memory.take(rows * input_size(s));
-        mask = memory.take(rows * s.width);
+        mask = memory.take(rows * masks_of(s) * s.width);
         for (int i = 0; i < s.cell->states; i++)
             for (T **part : {&before[i], &after[i], &d_before[i], &d_after[i]}) *part = memory.take(rows * s.width);
     }

@@ -77,7 +77,8 @@ template <class T, class Input = InputProduct<T>> class TimeLoop {
             map.terms = terms + phase * terms_per_phase(s);
             map.count = terms_per_phase(s), map.matrices = cell.matrices;
             map.rows = rows, map.width = width;
-            map.mask = s.mask ? in(s.mask, 0, width) : nullptr;
+            map.masks = masks_of(s);
+            map.mask = s.mask ? in(s.mask, 0, map.masks * width) : nullptr;
             map.masked = masked, map.scratch = scratch;
         }
         if (s.lengths) some = SomeRows<T>(s, rows, memory);
@@ -275,7 +276,7 @@ template <class T, class Input = InputProduct<T>> class TimeLoop {
     Recurrence<T> narrowed(const Recurrence<T> &map) const {
         Recurrence<T> part = map;
         part.rows = some.count;
-        if (map.mask) part.mask = some.gather(map.mask, width, some.mask);
+        if (map.mask) part.mask = some.gather(map.mask, map.masks * width, some.mask);
         return part;
     }
     void forward_some(Step<T> &step, int64_t k) {

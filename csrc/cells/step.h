@@ -6,38 +6,50 @@ namespace slimrnn {
 namespace SLIMRNN_ISA {
 
 inline int terms_per_phase(const slimrnn_scan &s) { return s.term_count / s.phases; }
+inline int masks_of(const slimrnn_scan &s) { return s.mask ? s.masks : 1; }
 
-// The recurrent map of one thread: its terms, the dropout mask of its rows, and scratch memory.
+// The recurrent map of one thread: its terms, the dropout masks of its rows, and scratch memory.
 template <class T> struct Recurrence {
     Term<T> *const *terms;
     int count;
-    const T *mask;  // (rows, width) or null
+    const T *mask;  // (rows, masks, width) or null
+    int masks;      // one, or one for each gate
     int64_t rows, width;
     T *masked;         // (rows, width)
     Arena<T> scratch;  // for the terms
     int matrices;
 
+    const T *mask_of(int64_t row, int gate) const { return mask + (row * masks + (masks > 1 ? gate : 0)) * width; }
+    // work(from, until) for the gates first ... last-1: all at once where they share a mask, or else one by one.
+    template <class Work> void by_mask(int first, int last, Work work) const {
+        if (masks == 1) return work(first, last);
+        for (int gate = first; gate < last; gate++) work(gate, gate + 1);
+    }
     // y (rows, last-first, width) += W (mask ⊙ x)
     void apply(const T *x, T *y, int64_t ldy, int first, int last) const {
-        if (mask) {
-            for (int64_t i = 0; i < rows * width; i++) masked[i] = x[i] * mask[i];
-            x = masked;
-        }
-        for (int k = 0; k < count; k++) terms[k]->matvec(scratch, rows, x, width, y, ldy, first, last);
+        by_mask(first, last, [&](int from, int until) {
+            for (int64_t r = 0; mask && r < rows; r++) {
+                const T *row = x + r * width, *factors = mask_of(r, from);
+                for (int64_t i = 0; i < width; i++) masked[r * width + i] = row[i] * factors[i];
+            }
+            for (int k = 0; k < count; k++)
+                terms[k]->matvec(scratch, rows, mask ? masked : x, width, y + (from - first) * width, ldy, from, until);
+        });
     }
     // x (rows, width) += mask ⊙ W^H y; kept: per term, what the way back leaves for the gradients, see Term
     void adjoint(const T *y, int64_t ldy, T *x, int first, int last, T *const *kept) const {
-        T *to = x;
-        if (mask) {
-            memset(masked, 0, sizeof(T) * rows * width);
-            to = masked;
-        }
-        for (int k = 0; k < count; k++) {
-            const int64_t ldk = matrices * terms[k]->kept_size();
-            terms[k]->rmatvec(scratch, rows, y, ldy, to, width, first, last, kept[k], ldk);
-        }
-        if (mask)
-            for (int64_t i = 0; i < rows * width; i++) x[i] += masked[i] * mask[i];
+        by_mask(first, last, [&](int from, int until) {
+            if (mask) memset(masked, 0, sizeof(T) * rows * width);
+            for (int k = 0; k < count; k++) {
+                const int64_t ldk = matrices * terms[k]->kept_size();
+                terms[k]->rmatvec(scratch, rows, y + (from - first) * width, ldy, mask ? masked : x, width, from, until,
+                                  kept[k], ldk);
+            }
+            for (int64_t r = 0; mask && r < rows; r++) {
+                const T *factors = mask_of(r, from);
+                for (int64_t i = 0; i < width; i++) x[r * width + i] += masked[r * width + i] * factors[i];
+            }
+        });
     }
 };
 

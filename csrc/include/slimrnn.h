@@ -19,7 +19,7 @@ extern "C" {
 #define SLIMRNN_API
 #endif
 
-#define SLIMRNN_ABI 11
+#define SLIMRNN_ABI 12
 
 enum slimrnn_status {
     SLIMRNN_OK = 0,
@@ -172,6 +172,7 @@ typedef struct {
 typedef struct {
     int32_t dtype, is_complex, reverse, threads, term_count;
     int32_t phases; /* step k of the loop takes the terms and the own parameters of phase k mod phases */
+    int32_t masks;  /* where there is a mask: 1, for all gates, or one for each of the cell's matrices */
     int64_t time, batch, width, input_size;
     int64_t vocabulary; /* rows of x where there are tokens */
     int64_t first_step; /* number of the first step of these in the whole sequence, for noise only */
@@ -186,7 +187,7 @@ typedef struct {
     const void *bias;        /* (gates, width) or null; goes with u */
     const void *state;       /* (states, batch, width) */
     const void *own;         /* (phases, own_rows, width), or null where there are no rows */
-    const void *mask;        /* (batch, width) or null: factors on a vector before every product */
+    const void *mask;        /* (batch, masks, width) or null: factors on a vector before every product */
     const int64_t *lengths;  /* (batch) or null */
     const uint8_t *resets;   /* (time, batch) or null: where it is 1, the state before the step is that of ... */
     const void *reset_state; /* ... (states, batch, width), and not what the step before has left */

@@ -35,6 +35,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # options of the
     "reversed": ({}, {"reverse": True}),
     "ragged-reversed": ({}, {"lengths": LENGTHS, "reverse": True}),
     "masks": ({"recurrent_dropout": 0.5}, {}),
+    "masks-of-gates": ({"recurrent_dropout": 0.5, "mask_per_gate": True}, {}),
+    "masks-of-gates-ragged": ({"recurrent_dropout": 0.5, "mask_per_gate": True}, {"lengths": LENGTHS}),
     "no-bias": ({"bias": False}, {}),
     "input-structure": ({"input_structure": LowRank(2)}, {"lengths": LENGTHS}),
 }

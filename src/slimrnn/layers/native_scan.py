@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = None) -> Program | None:
     """What the native core is to do at every step, or None where it cannot; `maps` may stand in for the matrices."""
-    if layer.mask_per_gate and layer.training:  # the core multiplies h by one mask, before the products of all gates
-        return None
     if torch.compiler.is_compiling():
         _guard_steps(layer)
     transitions, steps = layer.transitions, layer.traced_steps()
@@ -95,8 +93,10 @@ def native_scan(
         lengths_B = lengths_B * phases
     if resets is not None:
         resets = of_first_phase(resets, phases, reverse)
-    noise = (drawn.seed, first_step * phases)
-    inputs = native.as_inputs(program, given, u, bias, state, drawn.h_mask, lengths_B, reverse, *noise, tokens, resets)
+    noise, mask, matrices = (drawn.seed, first_step * phases), drawn.h_mask, program.plan.cell.program.matrices
+    if mask is not None and mask.dim() == 3:  # a cell may have more gates than matrices
+        mask = mask[:, :matrices] if matrices else None
+    inputs = native.as_inputs(program, given, u, bias, state, mask, lengths_B, reverse, *noise, tokens, resets)
     output, last = native.scan(inputs, again)
     return of_last_phase(output, phases, reverse), last
 

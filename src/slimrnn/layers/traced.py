@@ -41,8 +41,7 @@ def runs_as(layer: RecurrentLayer) -> str:
     some = some_parameter(layer)
     if layer.backend == "torch":
         return "torch"
-    masks_gates = layer.mask_per_gate and layer.training
-    if layer.backend != "native" or masks_gates or some.device.type != "cpu" or some.dtype not in DTYPES:
+    if layer.backend != "native" or some.device.type != "cpu" or some.dtype not in DTYPES:
         return "reference"
     steps, counts = usable(found_steps(layer)), [transition.recurrent.term_count for transition in layer.transitions]
     if steps is None or len(counts) > limits.phases or any(n is None or n > limits.terms for n in counts):

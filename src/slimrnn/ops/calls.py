@@ -29,7 +29,7 @@ class Inputs(NamedTuple):
     bias: Tensor | None  # (G, W)
     state: Tensor  # (S, B, W)
     own: Tensor | None  # (phases, rows, W): parameters that act within the step
-    mask: Tensor | None  # (B, W): factors on h before every product
+    mask: Tensor | None  # (B, W), or (B, M, W) for each matrix: factors on h before every product
     lengths: Tensor | None  # (B)
     seed: Tensor | None  # of noise: one int64
     tokens: Tensor | None  # (T, B) int64: the row of x that a step takes
@@ -83,6 +83,7 @@ class Call:
             threads=torch.get_num_threads() if enough else 1,
             term_count=len(plan.terms),
             phases=plan.phases,
+            masks=1 if mask is None or mask.dim() == 2 else mask.shape[1],
             time=time,
             batch=batch,
             width=width,

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ABI = 11
+ABI = 12
 STATUS = {
     1: "bad argument",
     2: "out of memory",
@@ -93,7 +93,7 @@ class ScanStruct(ctypes.Structure):
     """slimrnn_scan"""
 
     _fields_ = (
-        *((name, c_int32) for name in ("dtype", "is_complex", "reverse", "threads", "term_count", "phases")),
+        *((name, c_int32) for name in ("dtype", "is_complex", "reverse", "threads", "term_count", "phases", "masks")),
         *((name, c_int64) for name in ("time", "batch", "width", "input_size", "vocabulary", "first_step")),
         ("seed", c_uint64),
         ("cell", POINTER(CellStruct)),

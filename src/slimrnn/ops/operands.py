@@ -54,7 +54,7 @@ def _shapes(inputs: Inputs, time: int) -> dict[str, Sequence[int]]:
         "state": state,
         "bias": gates,
         "own": (plan.phases, cell.program.own_rows, width),
-        "mask": (batch, width),
+        "mask": (batch, *([cell.program.matrices] if inputs.mask is not None and inputs.mask.dim() > 2 else []), width),
         "lengths": (batch,),
         "resets": steps,
         "reset_state": state,
