@@ -131,12 +131,12 @@ template <class T> class Gradients {
         if (!rows) return;
         for (int k = 0; k < map.count; k++)
             for (int p = 0; p < cell.product_count; p++) {
-                const auto [of, first, last, of_gates] = cell.products[p];
-                const T *y = of_gates ? d : products[p].y - first * width;
-                const int64_t apart = of_gates ? ldd : ldy(p);
-                map.by_mask(first, last, [&, p = p](int from, int until) {
-                    map.terms[k]->gradient(map.scratch, rows, x_of(p, from), ldx, y + from * width, apart, from, until,
-                                           products[p].kept[k], ldk(k), sums.term[k]);
+                const auto &product = cell.products[p];
+                const T *y = product.of_gates ? d + product.first * width : products[p].y;
+                const int64_t apart = product.of_gates ? ldd : ldy(p);
+                map.by_mask(product.first, product.last, [&](int from, int until) {
+                    map.terms[k]->gradient(map.scratch, rows, x_of(p, from), ldx, y + (from - product.first) * width,
+                                           apart, from, until, products[p].kept[k], ldk(k), sums.term[k]);
                 });
             }
         if (s.u)  // some panels of gates for each of the crew

@@ -63,6 +63,7 @@ class Arguments:
             threads=1,
             term_count=len(self.terms),
             phases=1,
+            masks=1,
             time=TIME,
             batch=BATCH,
             width=SIZE,
@@ -125,6 +126,7 @@ BAD: dict[str, Spoil] = {
     **{f"no {name} of the cell": of_cell(name, None) for name in ("places", "constants")},
     **{f"{name}={value}": field(name, value) for name, value in [("term_count", 0), ("term_count", -1)]},
     **{f"{name}={value}": field(name, value) for name, value in [("phases", 0), ("phases", 3), ("phases", 2)]},
+    **{f"masks={value}": field("masks", value) for value in (-1, 0, 2, 5)},
     **{f"no {name}": field(name, None) for name in ("cell", "terms", "state", "out", "own")},
     **{f"{name} alone": field(name, ctypes.addressof(ctypes.c_int64())) for name in ("resets", "reset_state")},
     "too many terms": lambda a: (
