@@ -35,6 +35,7 @@ cells = pytest.mark.parametrize("cell", CELLS)
 SAMPLES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "ragged": ("lstm-peephole", "low-rank-tied", {}, {"lengths_B": LENGTHS, "reverse": True}),
     "masks": ("gru-after", "block", {"recurrent_dropout": 0.5}, {}),
+    "masks-of-gates": ("lstm-peephole", "kronecker-2", {"recurrent_dropout": 0.5, "mask_per_gate": True}, {}),
     "complex": ("modrelu", "kronecker-pairs", {}, {}),
     "products": ("gru-before", "low-rank+diagonal", {"input_structure": LowRank(2), "bias": False}, {}),
 }
@@ -177,8 +178,8 @@ def test_second_derivatives_are_the_reference(cell: str, structure: str) -> None
 @few_pairs
 def test_second_derivatives_of_structured_inputs_and_masks(cell: str, structure: str) -> None:
     # A unit without input that is dropped has |0|, which has no second derivative.
-    dropout = 0.0 if cell == "modrelu-leaky-deep" else 0.5
-    check_second_derivatives(build(cell, structure, input_structure=LowRank(2), recurrent_dropout=dropout))
+    masks: dict[str, Any] = {"recurrent_dropout": 0.5, "mask_per_gate": True} if cell != "modrelu-leaky-deep" else {}
+    check_second_derivatives(build(cell, structure, input_structure=LowRank(2), **masks))
 
 
 def test_second_derivatives_of_a_sum_with_a_unitary_product() -> None:

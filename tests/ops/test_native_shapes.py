@@ -59,7 +59,8 @@ def test_any_shape(data: st.DataObject) -> None:
     cell = data.draw(st.sampled_from(sorted(CELLS)))
     time, batch, width = (data.draw(st.integers(1, most)) for most in (5, 7, 5))
     dtype = data.draw(st.sampled_from([torch.float64, torch.float32]))
-    options: dict[str, Any] = {"recurrent_dropout": data.draw(st.sampled_from([0.0, 0.5]))}
+    masks: list[dict[str, Any]] = [{}, {"recurrent_dropout": 0.5}, {"recurrent_dropout": 0.5, "mask_per_gate": True}]
+    options = data.draw(st.sampled_from(masks))
     lengths = data.draw(st.none() | st.lists(st.integers(1, time), min_size=batch, max_size=batch))
     torch.manual_seed(data.draw(st.integers(0, 1000)))
     layer = randomise_(CELLS[cell].build(width, size, structure=structure, dtype=dtype, **options), 0.1).layer(0)

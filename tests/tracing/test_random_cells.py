@@ -125,6 +125,7 @@ VARIANTS: list[tuple[dict[str, Any], dict[str, Any]]] = [  # options of the laye
     ({}, {"lengths": LENGTHS}),
     ({}, {"lengths": LENGTHS, "reverse": True}),
     ({"recurrent_dropout": 0.4}, {}),
+    ({"recurrent_dropout": 0.4, "mask_per_gate": True}, {"lengths": LENGTHS}),
     ({"leak": 0.3}, {"lengths": LENGTHS}),
     ({"transition_depth": 2}, {}),
     ({"zoneout": 0.3}, {"lengths": LENGTHS}),
