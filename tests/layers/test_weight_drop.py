@@ -9,7 +9,19 @@ import torch
 from torch import Tensor
 
 from registry import BACKENDS, CELLS, needs_library, numbers, randomise_
-from slimrnn import GRU, LSTM, RNN, BlockDiagonal, Dense, Diagonal, Kronecker, LowRank, Permutation, Structure
+from slimrnn import (
+    GRU,
+    LSTM,
+    RNN,
+    BlockDiagonal,
+    Dense,
+    Diagonal,
+    Kronecker,
+    LowRank,
+    Permutation,
+    Structure,
+    UnitaryProduct,
+)
 from slimrnn.layers import RecurrentStack
 from slimrnn.ops import reference
 
@@ -63,6 +75,24 @@ def test_complex_weights_are_dropped_whole() -> None:
     gradient = outcome(stack, "native")["layers.0.recurrent.weight"]
     assert torch.equal(gradient[..., 0] == 0, gradient[..., 1] == 0)
     assert 0.2 < float((gradient == 0).double().mean()) < 0.6
+
+
+@needs_library
+@pytest.mark.parametrize("structure", [UnitaryProduct(), Diagonal() @ UnitaryProduct(), UnitaryProduct() + Diagonal()])
+def test_what_the_core_takes_for_unitary_is_dropped_in_plain_torch(structure: Structure) -> None:
+    """Its kernel would compute wrong gradients where phases and reflections have zeros."""
+    stack = RNN(INPUT, SIZE, nonlinearity="modrelu", structure=structure, weight_drop=0.4, dtype=torch.float64)
+    assert stack.runs_as == "reference"
+    x = numbers(TIME, BATCH, INPUT)
+    found = {}
+    for backend in ("native", "reference"):
+        stack.layer(0).backend = backend
+        torch.manual_seed(3)
+        output = stack(x)[0]
+        found[backend] = [output.detach(), *torch.autograd.grad(output.square().sum(), [*stack.parameters()])]
+    torch.testing.assert_close(found["native"], found["reference"], rtol=1e-9, atol=1e-10)
+    stack.layer(0).backend = "native"
+    assert stack.eval().runs_as == "compiled"
 
 
 def linear(backend: str, rate: float = 0.5) -> RecurrentStack:

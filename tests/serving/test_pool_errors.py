@@ -10,7 +10,6 @@ import pickle
 import struct
 import subprocess
 import sys
-import weakref
 from typing import Any
 
 import pytest
@@ -341,38 +340,6 @@ def test_a_pool_that_is_forgotten_ends_its_threads() -> None:
     ticket = pool.submit(pool.open(), X)
     del pool
     assert ticket.result(60).shape == (4,)
-
-
-def test_a_pool_with_coroutines_that_is_forgotten_ends_its_threads() -> None:
-    pool = StreamPool(GRU(2, 4), capacity=1, threads=1)
-    assert asyncio.run(pool.step_async(pool.open(), X)).shape == (4,)
-    thread, native = pool._collector.thread, weakref.ref(pool._native)
-    assert thread is not None
-    del pool
-    gc.collect()
-    thread.join(60)
-    assert not thread.is_alive()
-    gc.collect()
-    assert native() is None  # and with it the native threads
-
-
-def test_a_pool_that_is_shut_down_leaves_no_thread_behind() -> None:
-    with StreamPool(GRU(2, 4), capacity=1, threads=1) as pool:
-        assert asyncio.run(pool.step_async(pool.open(), X)).shape == (4,)
-        thread = pool._collector.thread
-        assert thread is not None
-    assert not thread.is_alive()
-
-
-def test_a_pool_is_shut_down_from_its_own_thread() -> None:
-    pool = StreamPool(GRU(2, 4), capacity=1, threads=1)
-    pool._collector._deliver = lambda *_: pool.shutdown()  # type: ignore[method-assign]  # as garbage collection may
-    with pytest.raises(asyncio.TimeoutError):
-        asyncio.run(asyncio.wait_for(pool.step_async(pool.open(), X), 0.2))
-    thread = pool._collector.thread
-    assert thread is not None
-    thread.join(60)
-    assert not thread.is_alive()
 
 
 def test_a_loop_that_is_closed_meanwhile_does_not_stop_the_results_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

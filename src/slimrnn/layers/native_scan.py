@@ -15,6 +15,7 @@ from slimrnn._fields import from_pairs, side_by_side, stacked
 from slimrnn.cells.base import State
 from slimrnn.layers.drawn import Drawn
 from slimrnn.layers.input_product import input_matrix, input_product, look_up
+from slimrnn.layers.traced import takes_dropped_weights
 from slimrnn.layers.transition import Transition, constant
 from slimrnn.ops import native, operators, reference
 from slimrnn.ops.calls import Inputs
@@ -35,6 +36,8 @@ def native_program(layer: RecurrentLayer, maps: tuple[Prepared, ...] | None = No
     if torch.compiler.is_compiling():
         _guard_steps(layer)
     transitions, steps = layer.transitions, layer.traced_steps()
+    if maps is not None and not takes_dropped_weights(layer):
+        return None
     if maps is None:
         maps = tuple(transition.recurrent.prepare() for transition in transitions)
     terms = [transition.recurrent.terms(prepared) for transition, prepared in zip(transitions, maps, strict=True)]

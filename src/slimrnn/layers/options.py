@@ -145,9 +145,7 @@ class StackOptions(TypedDict, total=False):
     ]
     mask_per_gate: Annotated[
         bool,
-        Option(
-            False, "recurrent_dropout: a mask of h for each gate instead of one for all; in plain torch", check_flag
-        ),
+        Option(False, "recurrent_dropout: a mask of h for each gate instead of one for all", check_flag),
     ]
     zoneout: Annotated[
         float | Sequence[float],

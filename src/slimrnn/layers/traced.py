@@ -13,6 +13,7 @@ from slimrnn._fields import some_parameter
 from slimrnn._watched import latest
 from slimrnn.ops.calls import DTYPES
 from slimrnn.ops.library import limits
+from slimrnn.structures.base import StructuredMap
 from slimrnn.tracing import Around, Traced, explain_once, find
 from slimrnn.tracing.dependences import ClassState, is_fixed
 
@@ -43,10 +44,18 @@ def runs_as(layer: RecurrentLayer) -> str:
         return "torch"
     if layer.backend != "native" or some.device.type != "cpu" or some.dtype not in DTYPES:
         return "reference"
+    if layer.weight_drop and layer.training and not takes_dropped_weights(layer):
+        return "reference"
     steps, counts = usable(found_steps(layer)), [transition.recurrent.term_count for transition in layer.transitions]
     if steps is None or len(counts) > limits.phases or any(n is None or n > limits.terms for n in counts):
         return "reference"
     return "compiled" if steps[0].native.code >= 0 else "bytecode"
+
+
+def takes_dropped_weights(layer: RecurrentLayer) -> bool:
+    """Whether the core can have matrices some of whose numbers are zero."""
+    parts = (part for transition in layer.transitions for part in transition.recurrent.modules())
+    return all(part.takes_any_numbers for part in parts if isinstance(part, StructuredMap))
 
 
 def usable(steps: Sequence[Traced | str]) -> list[Traced] | None:

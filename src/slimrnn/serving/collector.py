@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from contextlib import suppress
 from ctypes import byref, c_int64
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -24,24 +26,33 @@ class Collector:
 
     def __init__(self, pool: NativePool, output_size: int, dtype: torch.dtype) -> None:
         self.pool, self.output_size, self.dtype = pool, output_size, dtype
-        self.lock = threading.RLock()  # a garbage collection may call `end` anywhere
+        self.lock = threading.RLock()  # a signal handler may call `end` within `submit`
+        self.is_submitting = False
         self.futures: dict[int, tuple[int, asyncio.Future[Tensor]]] = {}  # with the stream
         self.thread: threading.Thread | None = None
 
     def submit(self, stream: int, frame: int, most: int) -> asyncio.Future[Tensor]:
         future: asyncio.Future[Tensor] = asyncio.get_running_loop().create_future()
         with self.lock:  # so that no result comes before its future is here
-            self.futures[self.pool.submit(stream, frame, True, most)] = stream, future
-            if self.thread is None:
-                self.thread = threading.Thread(target=self._collect, name="slimrnn results", daemon=True)
-                self.thread.start()
+            self.is_submitting = True
+            try:
+                if self.thread is None:  # first: without a thread nobody would bring the result
+                    thread = threading.Thread(target=self._collect, name="slimrnn results", daemon=True)
+                    thread.start()
+                    self.thread = thread
+                    _started.add(self)
+                self.futures[self.pool.submit(stream, frame, True, most)] = stream, future
+            finally:
+                self.is_submitting = False
         return future
 
     def end(self) -> int:
         """The pool's threads and this one, which must not be in torch when the interpreter ends: that would abort."""
         status = self.pool.end()
-        with self.lock:
-            thread = self.thread
+        if status:  # in a fork the lock may be locked for ever
+            return status
+        with self.lock:  # called within `submit`, it cannot wait for a thread that waits for that call
+            thread = None if self.is_submitting else self.thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
         return status
@@ -71,6 +82,15 @@ class Collector:
         for loop, results in found.items():
             with suppress(RuntimeError):  # the loop was closed, at any moment: nobody waits there
                 loop.call_soon_threadsafe(_resolve, results)
+
+
+_started: WeakSet[Collector] = WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for collector in list(_started):
+        collector.end()
 
 
 def _resolve(results: Found) -> None:

@@ -88,7 +88,7 @@ class StreamPool:
         self._saved_bytes = self._native.stats().saved_bytes
         self._output_like = torch.empty(self.output_size, dtype=self.dtype)
         self._collector = Collector(self._native, self.output_size, self.dtype)
-        weakref.finalize(self, self._collector.end)  # also when the interpreter ends
+        weakref.finalize(self, self._native.end)  # waits for no Python thread: garbage collection calls it anywhere
 
     # --- streams ----------------------------------------------------------------------------------------
 

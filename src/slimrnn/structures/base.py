@@ -127,6 +127,7 @@ class StructuredMap(Watched):
 
     shape: Shape
     native: str | None = None  # of the class; an instance that the core does not take has None
+    takes_any_numbers: bool = True  # the native structure, or only those that `prepare` makes
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
         super().__init__()

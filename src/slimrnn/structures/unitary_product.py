@@ -19,6 +19,7 @@ class UnitaryProductMap(StructuredMap):
     phases (G, 3, n) are real angles; reflections (G, 2, n) are complex; the permutation (n) is fixed."""
 
     native: str | None = "unitary_product"
+    takes_any_numbers = False  # but diagonals of modulus one and unit vectors
     permutation: Tensor
 
     def __init__(self, spec: Structure, shape: Shape, weight_norm: bool = False) -> None:
