@@ -141,6 +141,16 @@ def test_verdicts_by_our_recipe_alone_are_counted(
     assert f"Of those that disagree, {disagree} were run by our recipe" in told
 
 
+def test_rivals_that_are_quicker_only_by_our_recipe_are_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    assert "and in 0 a rival is quicker only by our recipe" in " ".join(our_recipes().split())
+    for name, loss in (("kru", 0.1), ("kru-ours", 0.1), ("lstm", 0.1), ("lstm-ours", 1e-3)):
+        write_runs(tmp_path, find_row(f"adding-100-{name}"), loss)
+    assert "and in 1 a rival is quicker only by our recipe" in " ".join(our_recipes().split())
+
+
 @pytest.mark.parametrize(
     ("run", "verdict"),
     [

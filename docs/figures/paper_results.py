@@ -222,6 +222,7 @@ def draw_ptb() -> Figure:
         "GRU 1000 (3.2 M parameters)": "ptb-gru-1000",
         "low-rank 64 + diagonal, 1000 (0.59 M)": "ptb-lrd-gru-1000-64",
         "the same, tied (0.46 M)": "ptb-lrd-gru-tied-1000-64",
+        "low-rank 128 + diagonal, 3298 (3.2 M)": "ptb-lrd-gru-3298-128",
         "KRU 512 (72 recurrent parameters)": "ptb-kru",
         "fuRNN 128": "ptb-furnn",
         "LSTM 1000, dropout (4.3 M)": "ptb-lstm-1000-dropout",

@@ -57,7 +57,7 @@ _NETS = {
     "uernn": unitary_product(512),
 }
 _RECIPE = "Adam from 1e-3 with a cosine schedule, gradient norm clipped at 1"
-_KRU_RECIPE = "; the factors at a tenth of the rate or less (20/T)"
+_KRU_RECIPE = "; the factors at min(0.1, 20/T) of the rate"
 _NOTES = {
     "kru": "the paper gives no weight of its penalty (eq. 7): 1 is ours, by either recipe",
     "furnn": "the unitary matrix moves at 1e-6, as in copy-1000-furnn",
