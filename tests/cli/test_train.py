@@ -75,6 +75,19 @@ def test_biases_may_be_spread_over_the_units(tmp_path: Path) -> None:
     assert main(["resume", str(out)]) == 0
 
 
+def test_biases_may_be_drawn(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    options = ["--model.cell", "lstm", "--model.forget_bias", "chrono(9)"]
+    assert main(["train", "copy", *TINY, *options, "--out", str(out)]) == 0
+    assert record(out)["config"]["model"]["forget_bias"] == "chrono(9)"
+    _, config = load_run(out)
+    input_bias, forget_bias = build_model(config).state_dict()["rnn.layers.0.cell.bias"][:2]
+    assert input_bias.tolist() == (-forget_bias).tolist()
+    assert forget_bias.min() > 0
+    assert forget_bias.max() < math.log(8)
+    assert main(["resume", str(out)]) == 0
+
+
 def test_settings_of_a_run_start_another(tmp_path: Path) -> None:
     first = trained(tmp_path / "first")
     assert main(["train", "--config", str(first / "run.json"), "--seed", "1", "--out", str(tmp_path / "second")]) == 0

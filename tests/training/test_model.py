@@ -9,6 +9,7 @@ import torch
 
 from slimrnn import (
     LEM,
+    LSTM,
     MGU,
     SLSTM,
     Antisymmetric,
@@ -24,6 +25,7 @@ from slimrnn import (
     Kronecker,
     Legendre,
     LowRank,
+    MinGRU,
     Permutation,
     Recurrent,
     Shift,
@@ -73,6 +75,9 @@ def test_names_stand_for_structures(options: dict[str, Any], structure: Structur
     ("options", "layer", "shown"),
     [
         ({"cell": "mgu", "forget_bias": -1.0}, MGU, "MGU(2, 8, structure=Dense(), forget_bias=-1.0, "),
+        ({"cell": "lstm", "forget_bias": "chrono(9)"}, LSTM, "LSTM(2, 8, structure=Dense(), "),
+        ({"cell": "mgu", "forget_bias": "chrono(9)"}, MGU, "forget_bias=Chrono(longest=9.0), "),
+        ({"cell": "mingru", "update_bias": "uniform"}, MinGRU, "update_bias=UniformGate(), "),
         ({"cell": "cornn", "cell_options": ("dt=0.5", "gamma=1")}, CoRNN, "structure=Dense(), gamma=1, dt=0.5, "),
         ({"cell": "slstm", "cell_options": ("forget=exp",)}, SLSTM, "forget='exp', forget_bias=0.0, "),
         ({"cell": "unicornn"}, UnICORNN, "UnICORNN(2, 8, structure=Diagonal(), "),
@@ -123,6 +128,16 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"cell": "lstm", "nonlinearity": "relu"}, "expected nonlinearity only with rnn"),
     ({"cell": "grru"}, "expected a cell of rnn, gru, lstm, .* or module:name, got 'grru'; did you mean 'gru'"),
     ({"cell": "lem", "forget_bias": 1.0}, "expected forget_bias only with lstm, mgu, .* got forget_bias 1.0 with lem"),
+    (
+        {"cell": "lstm", "forget_bias": "chrno(9)"},
+        r"expected forget_bias to be numbers, chrono\(longest\) with longest",
+    ),
+    ({"cell": "lstm", "forget_bias": "chrono(1)"}, r"of at least 2, or uniform, got 'chrono\(1\)'"),
+    ({"cell": "gru", "update_bias": "chrono(inf)"}, r"or uniform, got 'chrono\(inf\)'"),
+    (
+        {"cell": "lem", "update_bias": "uniform"},
+        "expected update_bias only with gru, .* got update_bias uniform with lem",
+    ),
     ({"cell": "lem", "cell_options": ("dt",)}, "expected cell_options as name=value, such as dt=0.5, got 'dt'"),
     ({"cell": "cornn", "cell_options": ("gama=1",)}, "of gamma, epsilon, dt with cornn, got 'gama'; did you mean 'gam"),
     ({"cell": "mgu", "cell_options": ("forget_bias=1",)}, "expected cell_options none with mgu, got 'forget_bias'"),

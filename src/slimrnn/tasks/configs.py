@@ -76,6 +76,8 @@ def _read(kind: Any, value: object, where: str) -> Any:
     if origin in (Union, UnionType):
         if value is None and NoneType in parts:
             return None
+        if str in parts and isinstance(value, str) and _number(value) is value:  # a text that is no number
+            return value
         others = [part for part in parts if part is not NoneType]
         lists = [part for part in others if get_origin(part) is tuple]
         return _read(lists[0] if lists and isinstance(value, list | tuple) else others[0], value, where)

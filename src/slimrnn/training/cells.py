@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from slimrnn import (
     RNN,
     SLSTM,
     AntisymmetricRNN,
+    Chrono,
     CoRNN,
     DeepTransitionRNN,
     FastGRNN,
@@ -26,9 +28,11 @@ from slimrnn import (
     MinLSTM,
     Recurrent,
     UnICORNN,
+    UniformGate,
 )
 from slimrnn._checks import suggestion
 from slimrnn.cells import Cell
+from slimrnn.cells.biases import DrawnBias
 from slimrnn.errors import ConfigError
 from slimrnn.layers import RecurrentStack
 from slimrnn.layers.recurrent import CellLayer, own_options
@@ -61,6 +65,7 @@ OF_CELL = {  # settings that have a place of their own
     "forget_bias": ("lstm", "mgu", "slstm", "minlstm", "layer-norm-lstm"),
     "peephole": ("lstm",),
 }
+GATE_BIASES = {"update_bias", "forget_bias"}
 
 
 def layer_from(config: ModelConfig) -> Callable[..., RecurrentStack]:
@@ -69,6 +74,9 @@ def layer_from(config: ModelConfig) -> Callable[..., RecurrentStack]:
     "module:name" is a class of cells, or of layers, that a module on the path has."""
     layer, own = _named(config.cell) if ":" not in config.cell else _imported(config.cell)
     placed = {name: getattr(config, name) for name, cells in OF_CELL.items() if config.cell in cells}
+    placed |= {
+        name: _drawn(name, placed[name]) for name in GATE_BIASES & placed.keys() if isinstance(placed[name], str)
+    }
     given = _given(config, [name for name in own if name not in placed])
     return partial(layer, **given, **placed)
 
@@ -98,6 +106,18 @@ def _imported(name: str) -> tuple[Callable[..., RecurrentStack], Iterable[str]]:
         return partial(Recurrent, found), own_options(found)
     except TypeError as error:
         raise ConfigError(str(error)) from None
+
+
+def _drawn(name: str, text: str) -> DrawnBias:
+    """`chrono(longest)` or `uniform`."""
+    if text == "uniform":
+        return UniformGate()
+    longest = re.fullmatch(r"chrono\((.*)\)", text)
+    try:
+        return Chrono(float(longest[1] if longest else ""))
+    except ValueError:
+        message = f"expected {name} to be numbers, chrono(longest) with longest of at least 2, or uniform, got {text!r}"
+        raise ConfigError(message) from None
 
 
 def _given(config: ModelConfig, own: list[str]) -> dict[str, Any]:

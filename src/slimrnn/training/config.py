@@ -51,12 +51,12 @@ class ModelConfig:
     """rnn, highway (tanh or relu); modrelu has a complex state"""
     reset: Literal["before", "after"] = "after"
     """gru: the reset gate acts before or after the recurrent product"""
-    update_bias: float | tuple[float, ...] = 0.0
+    update_bias: float | tuple[float, ...] | str = 0.0
     """gru, mingru, layer-norm-gru: initial bias of the update gate; positive: keep the state (mingru: negative); two
-    numbers are spread over the units"""
-    forget_bias: float | tuple[float, ...] = 0.0
+    numbers are spread over the units; chrono(784) and uniform draw it"""
+    forget_bias: float | tuple[float, ...] | str = 0.0
     """lstm, mgu, slstm, minlstm, layer-norm-lstm: initial bias of the forget gate (of mgu, negative keeps the state);
-    two numbers are spread over the units"""
+    two numbers are spread over the units; chrono(784) and uniform draw it"""
     peephole: bool = False
     """lstm: gates see the cell state"""
     cell_options: tuple[str, ...] = ()
