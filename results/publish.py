@@ -41,10 +41,8 @@ WHY = {  # rows that were not run, and the reason; the first that fits
     r"timit-(rnn|lstm|kru)": "the corpus is not free",
     r"youtube-8m-": "needs terabytes of features",
     r"ptb-gru-3298": "days on one core",
-    r"ptb-": "seven hours or more on one core",
-    r".*-mnist-furnn$": "a day",
-    r".*-mnist-uernn$": "two hours",
-    r"pixel-mnist-lstm": "an hour",
+    r"ptb-": "four hours or more on one core",
+    r".*-mnist-furnn$": "ten hours on one core",
     r"(pixel|permuted)-mnist-.*-quick": "an hour or two",
     r"(pixel|permuted)-mnist-": "hours to days with the paper's settings",
     r"adding-750-": "up to an hour",
@@ -286,9 +284,10 @@ def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
         return f"**passed**{share}" + _when(row, [verdict for verdict in verdicts if verdict.state == "passed"])
     if states[0] == "unfinished" and row.race is not None and verdicts[0].update >= row.within:
         return f"open: {' and '.join(_behind(row))} not far enough"
-    if states[0] in ("unfinished", "waiting"):
-        return f"unfinished ({100 * verdicts[0].update / row.within:.0f} % of {row.within:,})"
     decided = verdicts[0].recipe
+    if states[0] in ("unfinished", "waiting"):
+        within = find_row(decided or row.name).within
+        return f"unfinished ({100 * verdicts[0].update / within:.0f} % of {within:,})"
     first = f": {decided} at {verdicts[0].update:,}" if row.race is not None and decided else ""
     if row.race is None and row.also:
         first = _recipes_tried(row, find_row(row.also))

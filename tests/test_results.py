@@ -79,17 +79,17 @@ def test_a_row_that_was_not_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not any(map(seeds_of, paper_rows().values()))
 
 
-def write_runs(runs: Path, row: PaperRow, *losses: float) -> None:
-    """A finished run for each loss, with seeds 0, 1, ..."""
-    for seed, loss in enumerate(losses):
+def write_runs(runs: Path, row: PaperRow, *scores_of_seeds: float, ended: str = "finished") -> None:
+    """A run for each score, with seeds 0, 1, ..."""
+    for seed, score in enumerate(scores_of_seeds):
         directory = run_directory(runs, row, seed)
         directory.mkdir(parents=True)
-        scores = {split: {"loss": loss, "recall_accuracy": 1.0} for split in ("valid", row.split)}
-        result = {"ended": "finished", "updates": 1000, "seconds": 60.0, "best_update": 1000}
+        scores = {split: {row.score: score} for split in ("valid", row.split)}
+        result = {"ended": ended, "updates": 1000, "seconds": 60.0, "best_update": 1000}
         result |= {"best": scores, "final": scores, "recoveries": []}
-        record = {"status": "finished", "config": {}, "parameters": {"total": 5314}, "seed": seed, "result": result}
+        record = {"status": ended, "config": {}, "parameters": {"total": 5314}, "seed": seed, "result": result}
         (directory / "run.json").write_text(json.dumps(record))
-        (directory / "curve.csv").write_text(f"update,seconds,{row.split}/loss\n0,0.0,2.3\n900,5.0,{loss}\n")
+        (directory / "curve.csv").write_text(f"update,seconds,{row.split}/{row.score}\n0,0.0,2.3\n900,5.0,{score}\n")
         (directory / "best.safetensors").write_text("weights")
 
 
@@ -166,6 +166,14 @@ def test_a_verdict_says_which_recipes_were_tried(
     for recipe in run:
         write_runs(tmp_path, find_row(f"adding-100-kru{recipe}"), 0.1)
     assert cells(find_row("adding-100-kru"))[3] == verdict
+
+
+def test_an_unfinished_run_by_our_recipe_has_the_length_of_that_recipe(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    write_runs(tmp_path, find_row("permuted-mnist-kru-quick"), 0.5, ended="interrupted")
+    assert cells(find_row("permuted-mnist-kru"))[3] == "unfinished (6 % of 16,500)"
 
 
 def test_a_verdict_on_which_seeds_differ_names_the_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
     for name in (name for name in rows if name.endswith("-quick")):
         slow = rows[name.removesuffix("-quick")]
         assert slow.also == name or slow.paper == "ours"
-        epochs = 12 if "uernn" in name else 15 if name == "permuted-mnist-kru-quick" else 20
+        epochs = 10 if "uernn" in name else 15 if name == "permuted-mnist-kru-quick" else 20
         config = rows[name].config
         assert config.updates * config.batch_size == epochs * 55_000
         assert config.updates < slow.config.updates
