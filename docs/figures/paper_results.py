@@ -165,8 +165,10 @@ def draw_mnist() -> Figure:
         "LR-GRU 128, rank 24": "lr-gru-128-24-quick",
         "LRD-GRU 64, rank 24": "lrd-gru-64-24-quick",
         "KRU 512": "kru-quick",
+        "ueRNN 512, batches of 20": "uernn-quick",
     }
-    lines(right, {label: f"permuted-mnist-{row}" for label, row in quick.items()}, "valid/accuracy")
+    rows = {label: f"permuted-mnist-{row}" for label, row in quick.items()}
+    lines(right, rows, "valid/accuracy", (*COLORS, "#c43c7a"))
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
     for axes in (left, right):
         axes.set_ylim(0, 1)
