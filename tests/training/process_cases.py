@@ -4,6 +4,7 @@ As a script, it trains `config_of(DIRECTORY)`, and the node called "lost" dies o
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from slimrnn.errors import TrainingDiverged
 from slimrnn.tasks.adding import AddingTask
-from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Score, TrainingError
+from slimrnn.training import Batch, Config, ModelConfig, OptimConfig, Score, TrainingError, train
 from slimrnn.training.launch import my_place
 
 
@@ -55,9 +56,22 @@ def config_of(directory: Path) -> Config:
     )
 
 
-if __name__ == "__main__":
-    from slimrnn.training import train
+def train_and_end_threads(directory: Path) -> None:
+    """What runs at the end of a process ends the threads that talk to the others."""
+    train(config_of(directory), quiet=True)
+    if not _talking():
+        raise TrainingError("expected threads that talk to the other process, got none")
+    atexit._run_exitfuncs()
+    if _talking():
+        raise TrainingError(f"expected no threads that talk to the other process, got {_talking()}")
 
+
+def _talking() -> list[str]:
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    return [name for name in names if "gloo" in name]
+
+
+if __name__ == "__main__":
     try:
         train(config_of(Path(sys.argv[1])), quiet=True)
     except TrainingError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import training_cases
-from process_cases import second_fails
+from process_cases import second_fails, train_and_end_threads
 from training_cases import UNEVEN
 
 from slimrnn.training import ConfigError, Result, Run, TrainingDiverged, train
@@ -45,6 +45,10 @@ def test_an_error_in_one_process_ends_all_and_is_raised_here() -> None:
     with pytest.raises(TrainingDiverged, match="the second process failed"):
         launch(second_fails, (), 2)
     assert not multiprocessing.active_children()
+
+
+def test_threads_that_talk_to_other_processes_end_before_the_interpreter(tmp_path: Path) -> None:
+    launch(train_and_end_threads, (tmp_path,), 2)  # otherwise torch may abort
 
 
 def test_more_processes_than_sequences_are_refused(tmp_path: Path) -> None:

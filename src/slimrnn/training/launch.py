@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
+import importlib
 import multiprocessing
 import os
 import re
@@ -49,11 +52,6 @@ def _from_environment(name: str, default: int) -> int:
     return number
 
 
-# The destructor of torch's group waits, with Python's lock held, for a thread that may need the lock to let go of a
-# tensor, and then both wait forever. A reference here leaves that to the end of the process, when the thread is idle.
-_groups: list[Any] = []
-
-
 @contextlib.contextmanager
 def joined(place: Place) -> Iterator[torch.device]:
     """Join the process group; yields the device to train on, a GPU if there is one for each process."""
@@ -64,12 +62,24 @@ def joined(place: Place) -> Iterator[torch.device]:
     if place.world == 1:
         yield device
         return
+    # Before there is a group: the functions of this module have the one at its import as a default, and keep it.
+    importlib.import_module("torch.distributed.nn")
     with telling_of_lost_processes(place):
         torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
-        _groups.append(torch.distributed.group.WORLD)
+        group = [torch.distributed.group.WORLD]
         yield device
         torch.distributed.barrier()  # none may leave while another still communicates
         torch.distributed.destroy_process_group()
+        atexit.register(_end_threads, group)
+
+
+def _end_threads(group: list[Any]) -> None:
+    """Drop the last reference to torch's group, whose destructor ends its threads.
+
+    They need Python's lock to let go of tensors. Once the interpreter is being finalized they cannot have it, and torch
+    aborts. DistributedDataParallel, which drops the last one in C++, would wait for them and hold the lock."""
+    gc.collect()  # what is left of DistributedDataParallel
+    group.clear()
 
 
 @contextlib.contextmanager
