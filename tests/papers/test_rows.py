@@ -62,7 +62,8 @@ def test_rows_can_be_judged(row: PaperRow) -> None:
 def test_two_recipes_train_the_same_net_for_no_more_updates(row: PaperRow) -> None:
     assert row.also is not None
     other = ROWS[row.also]
-    model = replace(other.config.model, forget_bias=row.config.model.forget_bias)  # a start is part of a recipe
+    own = row.config.model  # but a start is part of a recipe
+    model = replace(other.config.model, forget_bias=own.forget_bias, cell_options=own.cell_options)
     assert (model, other.config.task) == (row.config.model, row.config.task)
     assert other.within <= row.within
     assert other.config.optim != row.config.optim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -23,7 +24,8 @@ class ElmanCell(Cell):
 
     h_t = modReLU(U x_t + W h_{t−1}),   modReLU(z) = z/|z| · max(|z| + b, 0)   (Arjovsky et al. 2016).
 
-    modReLU's state is complex unless `complex=False`; tanh and relu are real; identity may be either."""
+    modReLU's state is complex unless `complex=False`; tanh and relu are real; identity may be either. `modrelu_bias` is
+    the initial b of modReLU: at 0 the cell is linear, below 0 it takes states of small modulus for zero."""
 
     gates = ("h",)
 
@@ -34,15 +36,23 @@ class ElmanCell(Cell):
         *,
         nonlinearity: str = "tanh",
         complex: bool | None = None,
+        modrelu_bias: float = 0.0,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
         check_choice("nonlinearity", nonlinearity, [*NONLINEARITIES, "modrelu"])
         if complex and nonlinearity in ("tanh", "relu"):
             raise ValueError(f"expected complex=True only with 'modrelu' or 'identity', got {nonlinearity!r}")
+        if modrelu_bias and (nonlinearity != "modrelu" or not bias):
+            given = repr(nonlinearity) if bias else "bias=False"
+            raise ValueError(f"expected modrelu_bias only with 'modrelu' and a bias, got {modrelu_bias} with {given}")
+        if not math.isfinite(modrelu_bias):
+            raise ValueError(f"expected modrelu_bias to be finite, got {modrelu_bias}")
         field = nonlinearity == "modrelu" if complex is None else complex
         super().__init__(hidden_size, bias, complex=field, dtype=dtype, device=device)
         self.nonlinearity = nonlinearity
+        if modrelu_bias:
+            nn.init.constant_(self.bias, modrelu_bias)
         if bias and field and nonlinearity != "modrelu":  # modReLU's moves the modulus, so it is real
             self.bias = nn.Parameter(torch.zeros((1, hidden_size, 2), dtype=dtype, device=device))
 

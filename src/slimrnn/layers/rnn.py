@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class RNN(RecurrentStack):
     """h_t = f(U x_t + W h_{t−1} + b), as torch.nn.RNN, with W of any structure.
 
-    `nonlinearity` is "tanh", "relu", "identity" or "modrelu"; modReLU's state is complex unless `complex=False`.
+    `nonlinearity` is "tanh", "relu", "identity" or "modrelu"; modReLU's state is complex unless `complex=False`, and
+    `modrelu_bias` is its initial bias.
     A Kronecker Recurrent Unit is `RNN(d, 512, nonlinearity="modrelu", structure=Kronecker([2] * 9))`.
     `RecurrentStack` describes the other options."""
 
@@ -37,9 +38,10 @@ class RNN(RecurrentStack):
         bidirectional: bool = False,
         *,
         complex: bool | None = None,
+        modrelu_bias: float = 0.0,
         **options: Unpack[StackOptions],
     ) -> None:
-        make_cell = partial(ElmanCell, nonlinearity=nonlinearity, complex=complex)
+        make_cell = partial(ElmanCell, nonlinearity=nonlinearity, complex=complex, modrelu_bias=modrelu_bias)
         super().__init__(
             make_cell,
             input_size,

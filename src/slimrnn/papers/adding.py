@@ -58,6 +58,7 @@ _NETS = {
 }
 _RECIPE = "Adam from 1e-3 with a cosine schedule, gradient norm clipped at 1"
 _KRU_RECIPE = "; the factors at min(0.1, 20/T) of the rate"
+_KRU_START = ("modrelu_bias=-0.05",)  # at 750 steps; from 0, where the net is linear, its error stays at 0.03
 _NOTES = {
     "kru": "the paper gives no weight of its penalty (eq. 7): 1 is ours, by either recipe",
     "furnn": "the unitary matrix moves at 1e-6, as in copy-1000-furnn",
@@ -95,7 +96,11 @@ def _kronecker_paper(length: int) -> list[PaperRow]:
         # ‖W‖ is the product of nine norms, and W acts T times: the longer T, the slower the factors of a KRU.
         rate = {"kru": min(0.1, 20 / length), "furnn": UNITARY_RATE}.get(net, 1.0)
         recipe = _with_net(ours, model, rate)
-        rows += [row, by_our_recipe(row, recipe, f"{_RECIPE}{_KRU_RECIPE if net == 'kru' else ''}")]
+        note = f"{_RECIPE}{_KRU_RECIPE if net == 'kru' else ''}"
+        if net == "kru" and length == 750:
+            recipe = replace(recipe, model=replace(model, cell_options=_KRU_START))
+            note += ", and modReLU's biases from -0.05"
+        rows += [row, by_our_recipe(row, recipe, note)]
     return rows
 
 

@@ -93,7 +93,7 @@ def _named(name: str) -> tuple[Callable[..., RecurrentStack], Iterable[str]]:
     layer = LAYERS[name]
     if issubclass(layer, CellLayer):
         return layer, own_options(layer.cell_type)
-    return layer, ("nonlinearity", "start") if layer is IndRNN else ()
+    return layer, {IndRNN: ("nonlinearity", "start"), RNN: ("modrelu_bias",)}.get(layer, ())
 
 
 def _imported(name: str) -> tuple[Callable[..., RecurrentStack], Iterable[str]]:

@@ -60,7 +60,7 @@ class ModelConfig:
     peephole: bool = False
     """lstm: gates see the cell state"""
     cell_options: tuple[str, ...] = ()
-    """other options of the cell, as name=value: dt=0.5"""
+    """other options of the cell, as name=value: dt=0.5; of an rnn, modrelu_bias=-0.05"""
     transition_depth: Annotated[int, option("transition_depth")] = OPTIONS["transition_depth"].default
     leak: float | None = None
     """leaky units: h = leak * h_before + (1 - leak) * output of the cell"""
