@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from registry import STRUCTURES, TORCH_CELLS, numbers, randomise_
-from slimrnn import LSTM
+from slimrnn import LSTM, RNN
 from slimrnn.cells import ElmanCell, GRUCell, LSTMCell
 from slimrnn.cells.elman import modrelu
 from slimrnn.layers import RecurrentStack
@@ -123,6 +123,29 @@ def test_modrelu_at_zero_has_value_and_gradient_zero(complex: bool) -> None:
     assert torch.equal(h, torch.zeros_like(h))
     assert torch.isfinite(torch.view_as_real(z.grad) if complex else z.grad).all()
     assert torch.isfinite(bias.grad).all()
+
+
+@pytest.mark.parametrize("complex", [False, True])
+def test_modrelu_below_its_bias_is_silent_at_the_start(complex: bool) -> None:
+    layer = RNN(2, 5, nonlinearity="modrelu", complex=complex, modrelu_bias=-0.25, dtype=torch.float64, num_layers=2)
+    biases = [p for name, p in layer.named_parameters() if name.endswith("cell.bias")]
+    assert len(biases) == 2
+    assert all(bias.eq(-0.25).all() for bias in biases)
+    output, _ = layer(torch.zeros(3, 1, 2, dtype=torch.float64))
+    assert torch.all(output == 0)
+    assert not torch.all(layer(100 * numbers(3, 1, 2))[0] == 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "expected modrelu_bias only with 'modrelu' and a bias, got -1.0 with 'tanh'"),
+        ({"nonlinearity": "modrelu", "bias": False}, "got -1.0 with bias=False"),
+    ],
+)
+def test_a_bias_of_modrelu_needs_modrelu(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RNN(2, 5, modrelu_bias=-1.0, **options)
 
 
 def test_modrelu_keeps_the_phase_and_shifts_the_modulus() -> None:

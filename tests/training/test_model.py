@@ -11,6 +11,7 @@ from slimrnn import (
     LEM,
     LSTM,
     MGU,
+    RNN,
     SLSTM,
     Antisymmetric,
     BlockDiagonal,
@@ -80,6 +81,11 @@ def test_names_stand_for_structures(options: dict[str, Any], structure: Structur
         ({"cell": "mingru", "update_bias": "uniform"}, MinGRU, "update_bias=UniformGate(), "),
         ({"cell": "cornn", "cell_options": ("dt=0.5", "gamma=1")}, CoRNN, "structure=Dense(), gamma=1, dt=0.5, "),
         ({"cell": "slstm", "cell_options": ("forget=exp",)}, SLSTM, "forget='exp', forget_bias=0.0, "),
+        (
+            {"cell": "rnn", "nonlinearity": "modrelu", "cell_options": ("modrelu_bias=-0.05",)},
+            RNN,
+            "RNN(2, 8, structure=Dense(), nonlinearity='modrelu', ",
+        ),
         ({"cell": "unicornn"}, UnICORNN, "UnICORNN(2, 8, structure=Diagonal(), "),
         (
             {"cell": "indrnn", "cell_options": ("start=(0.9, 1)",)},
@@ -142,6 +148,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"cell": "cornn", "cell_options": ("gama=1",)}, "of gamma, epsilon, dt with cornn, got 'gama'; did you mean 'gam"),
     ({"cell": "mgu", "cell_options": ("forget_bias=1",)}, "expected cell_options none with mgu, got 'forget_bias'"),
     ({"cell": "gru", "cell_options": ("dt=1",)}, "expected cell_options none with gru, got 'dt'"),
+    ({"cell": "rnn", "cell_options": ("modrelu_bias=-1",)}, "expected modrelu_bias only with 'modrelu'"),
     ({"cell": "lem", "cell_options": ("dt=0",)}, "expected dt to be positive, got 0"),
     ({"cell": "no.such.module:Cell"}, "expected cell to be a cell that can be imported, got 'no.such"),
     ({"cell": "os:getcwd"}, "expected cell to be a subclass of slimrnn.Cell, got <built-in function getcwd>"),

@@ -51,7 +51,7 @@ class ElmanCell(Cell):
         field = nonlinearity == "modrelu" if complex is None else complex
         super().__init__(hidden_size, bias, complex=field, dtype=dtype, device=device)
         self.nonlinearity = nonlinearity
-        if modrelu_bias:
+        if modrelu_bias and self.bias is not None:
             nn.init.constant_(self.bias, modrelu_bias)
         if bias and field and nonlinearity != "modrelu":  # modReLU's moves the modulus, so it is real
             self.bias = nn.Parameter(torch.zeros((1, hidden_size, 2), dtype=dtype, device=device))

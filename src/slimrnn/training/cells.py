@@ -65,6 +65,10 @@ OF_CELL = {  # settings that have a place of their own
     "forget_bias": ("lstm", "mgu", "slstm", "minlstm", "layer-norm-lstm"),
     "peephole": ("lstm",),
 }
+OPTIONS_OF_LAYER: dict[type[RecurrentStack], tuple[str, ...]] = {  # whose cells are made by the layer's own arguments
+    IndRNN: ("nonlinearity", "start"),
+    RNN: ("modrelu_bias",),
+}
 GATE_BIASES = {"update_bias", "forget_bias"}
 
 
@@ -93,7 +97,7 @@ def _named(name: str) -> tuple[Callable[..., RecurrentStack], Iterable[str]]:
     layer = LAYERS[name]
     if issubclass(layer, CellLayer):
         return layer, own_options(layer.cell_type)
-    return layer, {IndRNN: ("nonlinearity", "start"), RNN: ("modrelu_bias",)}.get(layer, ())
+    return layer, OPTIONS_OF_LAYER.get(layer, ())
 
 
 def _imported(name: str) -> tuple[Callable[..., RecurrentStack], Iterable[str]]:
