@@ -119,11 +119,15 @@ def test_the_training_loss_is_that_before_the_best_net(
 
 def test_a_bound_met_only_by_the_best_net(tmp_path: Path) -> None:
     """Scores on the way are on a part of the test set."""
-    write_run(tmp_path / "bound", [2, 2, 2])
-    record = json.loads((tmp_path / "bound" / "run.json").read_text())
-    record["result"] |= {"best_update": 3, "best": {split: {"loss": 0.9} for split in ("valid", "test")}}
-    (tmp_path / "bound" / "run.json").write_text(json.dumps(record))
+    for name in ("bound", "hare"):
+        write_run(tmp_path / name, [2, 2, 2])
+        record = json.loads((tmp_path / name / "run.json").read_text())
+        record["result"] |= {"best_update": 3, "best": {split: {"loss": 0.9} for split in ("valid", "test")}}
+        (tmp_path / name / "run.json").write_text(json.dumps(record))
+    write_run(tmp_path / "tortoise", [2, 2, 2])
     assert str(judge(tmp_path, find_row("bound"), 0)) == "passed at update 3: 0.9"
+    assert str(judge(tmp_path, find_row("hare"), 0)) == "passed at update 3: 0.9"
+    assert judge(tmp_path, find_row("tortoise"), 0).state == "passed"
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [(0.4, "passed at update 2: 0.4"), (0.6, "failed at update 4: 0.6")])

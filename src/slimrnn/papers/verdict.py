@@ -65,10 +65,9 @@ def _judge_alone(runs: Path, row: PaperRow, seed: int) -> Verdict:
         state: State = "failed" if progress.has_failed else "unfinished"  # killed runs leave no result
         return Verdict(state, progress.last_update, progress.last_score)
     value = _score(run, run.result, row)
-    passes = limit is not None and row.passes(value, limit) and row.passes_second(run.result.best.get(row.split, {}))
+    passes = _best_passes(run, row, limit)
     if passes and row.direction == "at most":  # the score only has to get there once: no need to finish
-        best = run.result.best_update or progress.last_update  # on the whole test set, which the curve has not seen
-        update = best if progress.reached is None else progress.reached
+        update = progress.last_update if progress.reached is None else progress.reached
         return Verdict("passed" if row.by is None or update <= row.by else "failed", update, value)
     if not progress.is_complete:
         return Verdict("unfinished", run.result.updates, value)
@@ -87,7 +86,7 @@ def _limit(runs: Path, row: PaperRow, seed: int) -> float | None:
 
 @dataclass(frozen=True)
 class _Progress:
-    """How far a run is, and the first update whose evaluation met a limit."""
+    """How far a run is, and the first update whose evaluation met a limit, or whose net did on the whole test set."""
 
     recipe: str = ""  # the row whose run it is
     reached: int | None = None
@@ -114,7 +113,17 @@ def _progress(run: Run, row: PaperRow, limit: float | None) -> _Progress:
     has_failed = run.result is None and run.status.startswith("failed")
     is_complete = has_failed or (run.result is not None and run.result.ended in ("finished", "target"))
     last_update, last_score = curve[-1] if curve else (0, None)
-    return _Progress(row.name, next(passing, None), last_update, last_score, is_complete, has_failed)
+    reached = next(passing, None)
+    if reached is None and row.direction == "at most" and _best_passes(run, row, limit):
+        reached = run.result.best_update if run.result else None  # on the whole test set, which the curve has not seen
+    return _Progress(row.name, reached, last_update, last_score, is_complete, has_failed)
+
+
+def _best_passes(run: Run, row: PaperRow, limit: float | None) -> bool:
+    """Whether the net that is best on the validation set does, by its final scores."""
+    if limit is None or run.result is None:
+        return False
+    return row.passes(_score(run, run.result, row), limit) and row.passes_second(run.result.best.get(row.split, {}))
 
 
 def _score(run: Run, result: Result, row: PaperRow) -> float:
