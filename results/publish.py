@@ -186,8 +186,11 @@ def _converged(length: int, net: str) -> str:
     contestant = Contestant(net, Run(directory))
     curve = contestant.run.curve
     first = next((u for u, e in zip(curve["update"], curve["half/loss"], strict=True) if e <= bound), None)
-    when = f"not in {contestant.progress[0]:,.0f}" if first is None else f"**{first:,.0f}**"
     errors = [contestant.score(split, "loss") for split in ("half", "any")]
+    result = contestant.run.result
+    if first is None and result is not None and errors[0] is not None and errors[0] <= bound:
+        first = result.best_update  # on the whole test set
+    when = f"not in {contestant.progress[0]:,.0f}" if first is None else f"**{first:,.0f}**"
     return f"{when} ({' / '.join('?' if error is None else f'{error:.2g}' for error in errors)})"
 
 
