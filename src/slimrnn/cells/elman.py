@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from slimrnn._checks import check_choice
+from slimrnn._checks import check_choice, check_number
 from slimrnn._fields import as_complex
 from slimrnn.cells.base import Cell, Matvec, State
 
@@ -43,11 +42,10 @@ class ElmanCell(Cell):
         check_choice("nonlinearity", nonlinearity, [*NONLINEARITIES, "modrelu"])
         if complex and nonlinearity in ("tanh", "relu"):
             raise ValueError(f"expected complex=True only with 'modrelu' or 'identity', got {nonlinearity!r}")
+        check_number("modrelu_bias", modrelu_bias)
         if modrelu_bias and (nonlinearity != "modrelu" or not bias):
             given = repr(nonlinearity) if bias else "bias=False"
             raise ValueError(f"expected modrelu_bias only with 'modrelu' and a bias, got {modrelu_bias} with {given}")
-        if not math.isfinite(modrelu_bias):
-            raise ValueError(f"expected modrelu_bias to be finite, got {modrelu_bias}")
         field = nonlinearity == "modrelu" if complex is None else complex
         super().__init__(hidden_size, bias, complex=field, dtype=dtype, device=device)
         self.nonlinearity = nonlinearity

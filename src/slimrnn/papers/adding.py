@@ -58,7 +58,7 @@ _NETS = {
 }
 _RECIPE = "Adam from 1e-3 with a cosine schedule, gradient norm clipped at 1"
 _KRU_RECIPE = "; the factors at min(0.1, 20/T) of the rate"
-_KRU_START = ("modrelu_bias=-0.05",)  # at 750 steps; from 0, where the net is linear, its error stays at 0.03
+_KRU_START = ("modrelu_bias=-0.05",)  # at 750 steps; from 0, where the net is linear, its error stays above 0.02
 _NOTES = {
     "kru": "the paper gives no weight of its penalty (eq. 7): 1 is ours, by either recipe",
     "furnn": "the unitary matrix moves at 1e-6, as in copy-1000-furnn",
