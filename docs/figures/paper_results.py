@@ -109,7 +109,7 @@ def draw_adding() -> Figure:
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
-        placed: dict[str, Any] = {"loc": "lower right"} if length == 750 else {"loc": "upper right", "ncols": 3}
+        placed: dict[str, Any] = {"loc": "upper right", "ncols": 2 if length == 750 else 3}
         finish(
             axes,
             f"Adding, T = {length}",
