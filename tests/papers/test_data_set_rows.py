@@ -24,13 +24,14 @@ def count(row: PaperRow) -> Summary:
 
 def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
     rows = {row.name: row for row in pixel_mnist.ROWS}
-    assert len(rows) == 29
+    assert len(rows) == 30
     for name, row in rows.items():
         assert row.config.task == PixelMnistTask(permuted=name.startswith("permuted"))
         assert (row.score, row.direction) == ("accuracy", "at least")
     assert rows["permuted-mnist-kru"].criterion == "test accuracy ≥ 0.945"
     assert len(rows["permuted-mnist-lr-gru-128-24"].curve) == 6
     epochs = {"pixel-mnist-lstm": 30, "pixel-mnist-uernn": 10, "permuted-mnist-kru": 15, "permuted-mnist-uernn": 10}
+    epochs["permuted-mnist-furnn"] = 3
     for name in (name for name in rows if name.endswith("-quick")):
         slow = rows[name.removesuffix("-quick")]
         assert slow.also == name or slow.paper == "ours"

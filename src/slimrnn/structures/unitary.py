@@ -14,7 +14,8 @@ from slimrnn.structures.initial import haar
 
 
 class FullUnitaryMap(DenseMap):
-    """W = B (I − K)⁻¹(I + K) with K = (A − Aᴴ)/2: the Cayley transform of free parameters A, from a base B.
+    """W = B (I − K)⁻¹(I + K) = 2B (I − K)⁻¹ − B with K = (A − Aᴴ)/2: the Cayley transform of free parameters A, from a
+    base B.
 
     A starts at zero and B is a fixed random unitary matrix, so that training starts at B, in the middle of the
     chart. All is computed in double precision: a single precision layer is unitary up to the rounding of its
@@ -34,7 +35,7 @@ class FullUnitaryMap(DenseMap):
         identity = torch.eye(self.shape.in_size, dtype=wide, device=free.device)
         base = base @ (3 * identity - base.mH @ base) / 2  # undoes the rounding of a base kept in single precision
         skew = (free - free.mH).to(wide) / 2
-        return ((base @ torch.linalg.solve(identity - skew, identity + skew)).to(free.dtype),)
+        return ((torch.linalg.solve(identity - skew, 2 * base, left=False) - base).to(free.dtype),)
 
     def project_(self, matrix: Tensor) -> None:
         """The polar factor U Vᴴ of U S Vᴴ."""
