@@ -8,23 +8,23 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from textwrap import fill
 
 import compression_tables
+import row_text
 import tyro
 from compression_tables import markdown
+from row_text import cells, seeds_of, state_of
 
-from slimrnn.papers import PaperRow, Verdict, find_row, judge, paper_rows, run_directory
+from slimrnn.papers import PaperRow, find_row, judge, paper_rows, run_directory
 from slimrnn.tasks.comparison import Contestant
-from slimrnn.training.progress import in_words
 from slimrnn.training.record import Run
 
-RESULTS = Path(__file__).parent
-PROJECT = RESULTS.parent
-SEEDS = range(10)
+GAPS = "<!-- gaps -->"
+PAGE = row_text.RESULTS / "page.md"
+PROJECT = row_text.RESULTS.parent
 FRONT = (  # what README.md shows
     "copy-1000-kru",
     "copy-2000-kru",
@@ -37,17 +37,6 @@ FRONT = (  # what README.md shows
     "permuted-mnist-lrd-gru-128-24",
     "ptb-lrd-gru-tied-1000-64",
 )
-WHY = {  # rows that were not run, and the reason; the first that fits
-    r"timit-(rnn|lstm|kru)": "the corpus is not free",
-    r"youtube-8m-": "needs terabytes of features",
-    r"ptb-gru-3298": "days on one core",
-    r"ptb-": "four hours or more on one core",
-    r".*-mnist-furnn$": "ten hours on one core",
-    r"(pixel|permuted)-mnist-.*-quick": "an hour or two",
-    r"(pixel|permuted)-mnist-": "hours to days with the paper's settings",
-    r"adding-750-": "half an hour on one core",
-    r"": "not yet",
-}
 
 
 def main(keep: Path | None = None) -> None:
@@ -68,7 +57,7 @@ def tables_elsewhere() -> dict[Path, dict[str, str]]:
     """Tables of other pages, by the names of their marks."""
     nets = {name: compression_tables.table(compression_tables.COMPRESSION / name) for name in compression_tables.NETS}
     return {
-        PROJECT / "README.md": {"results": front_table()},
+        PROJECT / "README.md": {"results": front()},
         PROJECT / "docs" / "compress.md": {name: markdown(table) for name, table in nets.items()},
     }
 
@@ -76,8 +65,8 @@ def tables_elsewhere() -> dict[Path, dict[str, str]]:
 def keep_runs(runs: Path) -> None:
     """Copy the runs of rows that were evaluated after the first update."""
     for row in paper_rows().values():
-        for seed in SEEDS:
-            source, target = (run_directory(where, row, seed) for where in (runs, RESULTS))
+        for seed in row_text.SEEDS:
+            source, target = (run_directory(where, row, seed) for where in (runs, row_text.RESULTS))
             if not (source / "run.json").exists() or len(Run(source).curve.get("update", [])) < 2:
                 continue
             target.mkdir(exist_ok=True)
@@ -95,11 +84,11 @@ def page() -> str:
         head = ["command", "ours", "the paper", "verdict", "updates", "time", "parameters"]
         return markdown([head, *(cells(find_row(name)) for name in names)])
 
-    text = (Path(__file__).parent / "page.md").read_text()
+    text = PAGE.read_text()
     text = text.replace("<!-- counts -->", counts(text))
     text = text.replace("<!-- our recipes -->", our_recipes())
     text = text.replace("<!-- who converges -->", adding_table())
-    text = text.replace("<!-- gaps -->", gap_table())
+    text = text.replace(GAPS, gap_table())
     text = text.replace("<!-- compression -->", markdown(compression_tables.summary()))
     text = re.sub(r"<!-- rows: (.*) -->", rows, text)
     if sorted(listed) != sorted(paper_rows()):
@@ -111,31 +100,60 @@ def page() -> str:
 def counts(text: str) -> str:
     """Number of the papers' rows in each state, by most of their seeds, for each section of the page and in all."""
     head = ["", "agree", "disagree", "unfinished", "not run", "no verdict"]
-    table = []
-    for section in text.split("\n## ")[1:]:
-        prefixes = re.search(r"<!-- rows: (.*) -->", section)
-        if prefixes:
-            names = [name for name in paper_rows() if name.startswith(tuple(prefixes[1].split()))]
-            states = [_state(find_row(name)) for name in names if find_row(name).paper != "ours"]
-            table += [(section.splitlines()[0], states)] if states else []
+    table = _states(text)
     table.append(("**all**", [state for _, states in table for state in states]))
     columns = ("passed", "failed", "unfinished", "not run", "measured")
     return markdown([head, *([title, *(f"{states.count(column)}" for column in columns)] for title, states in table)])
 
 
+def _states(text: str) -> list[tuple[str, list[str]]]:
+    """The sections of the page that have rows of a paper, and the states of these rows."""
+    table = []
+    for section in text.split("\n## ")[1:]:
+        prefixes = re.search(r"<!-- rows: (.*) -->", section)
+        if prefixes:
+            names = [name for name in paper_rows() if name.startswith(tuple(prefixes[1].split()))]
+            states = [state_of(find_row(name)) for name in names if find_row(name).paper != "ours"]
+            if GAPS in section:
+                states += map(_widens, gaps().values())
+            table += [(section.splitlines()[0], states)] if states else []
+    return table
+
+
+def _by_our_recipe() -> list[tuple[PaperRow, str]]:
+    """The papers' rows that a run by a recipe of ours decided, and their states."""
+    rows = [row for row in paper_rows().values() if row.paper != "ours"]
+    decided = [(row, state_of(row), judge(row_text.RESULTS, row, (seeds_of(row) or [0])[0]).recipe) for row in rows]
+    return [(row, state) for row, state, recipe in decided if recipe and find_row(recipe).paper == "ours"]
+
+
 def our_recipes() -> str:
     """How many of the papers' rows agree, or do not, by runs of recipes of ours alone."""
-    rows = [row for row in paper_rows().values() if row.paper != "ours"]
-    decided = [(row, _state(row), judge(RESULTS, row, (seeds_of(row) or [0])[0]).recipe) for row in rows]
-    ours = [(row, state) for row, state, recipe in decided if recipe and find_row(recipe).paper == "ours"]
+    rows, ours = [row for row in paper_rows().values() if row.paper != "ours"], _by_our_recipe()
     agree = sum(state == "passed" for _, state in ours)
     rivals = sum(state == "failed" and row.race is not None for row, state in ours)
-    alone = sum(row.also is not None and not seeds_of(row) and _state(row) == "failed" for row in rows)
+    alone = sum(row.also is not None and not seeds_of(row) and state_of(row) == "failed" for row in rows)
     return fill(
         f"Of those that agree, {agree} do so only because of a recipe of ours, explained below; single settings of"
         f" ours, such as one of an optimizer, are not counted. Of those that disagree, {alone} were run by our recipe"
         f" and not by the paper's, and in {rivals} a rival is quicker only by our recipe.",
         width=120,
+    )
+
+
+def front() -> str:
+    """What README.md shows: a table of some rows, and the counts of all."""
+    states = [state for _, states in _states(PAGE.read_text()) for state in states]
+    ours = sum(state == "passed" for _, state in _by_our_recipe())
+    return (
+        front_table()
+        + "\n\n"
+        + fill(
+            f"Of the papers' claims that have a verdict, {states.count('passed')} agree with our runs, {ours} of them"
+            f" only by a recipe of ours, and {states.count('failed')} do not. {states.count('unfinished')} are"
+            f" unfinished and {states.count('not run')} were not run, most for want of data or of days.",
+            width=120,
+        )
     )
 
 
@@ -145,7 +163,7 @@ def front_table() -> str:
     for name in FRONT:
         row = find_row(name)
         _, ours, paper, verdict, _, _, parameters = cells(row)
-        decided = judge(RESULTS, row, 0).recipe
+        decided = judge(row_text.RESULTS, row, 0).recipe
         if decided == row.also:
             _, ours, _, _, _, _, parameters = cells(find_row(decided))
         table.append([f"`{name}`", parameters, ours, f"{paper} [{_source(row)}]", verdict])
@@ -163,24 +181,38 @@ def adding_table() -> str:
     return markdown(table)
 
 
+REPEATS = (4, 8, 16, 32)
+
+
+def gaps() -> dict[str, list[float]]:
+    """Word copy: what the factorized net is ahead of the dense one, by cells, for each number of repeats."""
+    names = [f"word-copy-{count}-{cell}" for cell in ("lstm", "gru") for count in REPEATS]
+    ahead = [_mean_value(f"{name}-dense") - _mean_value(f"{name}-factorized") for name in names]
+    return {"LSTM": ahead[: len(REPEATS)], "GRU": ahead[len(REPEATS) :]}
+
+
+def _widens(ahead: Sequence[float]) -> str:
+    return "passed" if sorted(ahead) == ahead else "failed"
+
+
 def gap_table() -> str:
-    """Word copy: what the factorized net is ahead of the dense one (factorized paper, figures 1 to 3)."""
-    repeats = (4, 8, 16, 32)
-    table = [
-        ["cross-entropy, dense − factorized", *(f"{count} repeats" for count in repeats), "widens, as in the paper"]
-    ]
-    for cell in ("lstm", "gru"):
-        names = [[f"word-copy-{count}-{cell}-{kind}" for kind in ("dense", "factorized")] for count in repeats]
-        losses = [[judge(RESULTS, find_row(name), 0).value or 0 for name in pair] for pair in names]
-        gaps = [dense - factorized for dense, factorized in losses]
-        verdict = "**passed**" if gaps == sorted(gaps) else "not met"
-        table.append([cell.upper(), *(f"{gap:.3f}" for gap in gaps), verdict])
-    return markdown(table)
+    """Whether that gap widens with the repeats (factorized paper, figures 1 to 3)."""
+    head = ["cross-entropy, dense − factorized", *(f"{count} repeats" for count in REPEATS), "widens, as in the paper"]
+    verdicts = {"passed": "**passed**", "failed": "not met"}
+    return markdown(
+        [head, *([cell, *(f"{gap:.3f}" for gap in ahead), verdicts[_widens(ahead)]] for cell, ahead in gaps().items())]
+    )
+
+
+def _mean_value(name: str) -> float:
+    """The mean score of a row over its seeds."""
+    row = find_row(name)
+    return mean(judge(row_text.RESULTS, row, seed).value or 0 for seed in seeds_of(row))
 
 
 def _converged(length: int, net: str) -> str:
     bound = find_row(f"adding-{length}-kru").bound or 0
-    directory = RESULTS / f"adding-{length}-{net}"
+    directory = row_text.RESULTS / f"adding-{length}-{net}"
     if not (directory / "run.json").exists():
         return ""
     contestant = Contestant(net, Run(directory))
@@ -200,129 +232,6 @@ def with_table(text: str, name: str, table: str) -> str:
     if table not in found:
         raise ValueError(f"expected the marks <!-- {name} --> and <!-- end of {name} -->, got a text without them")
     return found
-
-
-def cells(row: PaperRow) -> list[str]:
-    """The row in RESULTS.md: command, ours, the paper's, verdict, updates, time, parameters."""
-    seeds = seeds_of(row)
-    runs = [Run(run_directory(RESULTS, row, seed)) for seed in seeds]
-    command = f"`slimrnn reproduce {row.name}`"
-    if not runs:
-        return [command, "", row.claim, _verdict(row, [judge(RESULTS, row, 0)]), "", "", ""]
-    alone = [judge(RESULTS, replace(row, also=None), seed) for seed in seeds]
-    updates, seconds = zip(*(Contestant(row.name, run).progress for run in runs), strict=True)
-    return [
-        command,
-        _spread(row, [verdict.value for verdict in alone if verdict.value is not None], len(set(updates)) == 1)
-        + _second(row, runs),
-        row.claim,
-        _verdict(row, [judge(RESULTS, row, seed) for seed in seeds]),
-        "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])) + _halved(runs),
-        in_words(mean(seconds)),
-        _parameters(runs[0]),
-    ]
-
-
-def _second(row: PaperRow, runs: Sequence[Run]) -> str:
-    """The other score that has to be met, where there is one and the runs have it."""
-    name = row.second[0] if row.second else ""
-    scores = [run.result.best.get(row.split, {}) for run in runs if run.result is not None]
-    found = [score[name] for score in scores if name in score]
-    return f", {name.replace('_', ' ')} {score_text(replace(row, score=name), mean(found))}" if found else ""
-
-
-def _parameters(run: Run) -> str:
-    total, trained = (run.record["parameters"].get(name) for name in ("total", "trainable"))
-    return f"{total:,}" + (f" ({trained:,} trained)" if trained not in (None, total) else "")
-
-
-def _halved(runs: Sequence[Run]) -> str:
-    """Marks runs whose rate was halved after a gradient that was not finite."""
-    found = [recovery["update"] for run in runs if run.result is not None for recovery in run.result.recoveries]
-    return f" (rate halved at {', '.join(f'{update:,}' for update in found)})" if found else ""
-
-
-def seeds_of(row: PaperRow) -> list[int]:
-    """Seeds whose runs are in this directory."""
-    return [seed for seed in SEEDS if (run_directory(RESULTS, row, seed) / "run.json").exists()]
-
-
-def score_text(row: PaperRow, value: float) -> str:
-    """The score in the paper's unit."""
-    if "accuracy" in row.score:
-        return f"{100 * value:.1f} %"
-    return f"{value:.2f}" if "perplexity" in row.score else f"{value:.3g}"
-
-
-def _state(row: PaperRow) -> str:
-    states = [judge(RESULTS, row, seed).state for seed in seeds_of(row) or [0]]
-    state = "passed" if _most_passed(states) else next(state for state in states if state != "passed")
-    return "unfinished" if state == "waiting" else state
-
-
-def _most_passed(states: Sequence[str]) -> bool:
-    return 2 * states.count("passed") > len(states)
-
-
-def _spread(row: PaperRow, values: Sequence[float], are_equal: bool) -> str:
-    """The score; of several seeds the mean and the range, or the range alone if some were stopped."""
-    where = f"{row.score.replace('_', ' ')}{'' if row.split == 'test' else f' ({row.split})'}"
-    if len(values) == 1:
-        return f"{where} {score_text(row, values[0])}"
-    low, high = (score_text(row, value) for value in (min(values), max(values)))
-    average = f"{score_text(row, mean(values))} ({low} to {high}, {len(values)} seeds)"
-    return f"{where} {average if are_equal else f'{low} to {high} ({len(values)} seeds)'}"
-
-
-def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
-    states = [verdict.state for verdict in verdicts]
-    if states[0] == "not run":
-        return f"not run: {next(reason for rows, reason in WHY.items() if re.match(rows, row.name))}"
-    if "passed" in states and not _most_passed(states):
-        others = {verdict.recipe for verdict in verdicts if verdict.state != "passed"} - {"", row.name}
-        by = f", because of {' and '.join(sorted(others))}" if others else ""
-        return f"not met: agrees with {states.count('passed')} of {len(states)} seeds{by}"
-    if "passed" in states:
-        share = "" if len(states) == 1 else f" {states.count('passed')} of {len(states)}"
-        return f"**passed**{share}" + _when(row, [verdict for verdict in verdicts if verdict.state == "passed"])
-    if states[0] == "unfinished" and row.race is not None and verdicts[0].update >= row.within:
-        return f"open: {' and '.join(_behind(row))} not far enough"
-    decided = verdicts[0].recipe
-    if states[0] in ("unfinished", "waiting"):
-        within = find_row(decided or row.name).within
-        return f"unfinished ({100 * verdicts[0].update / within:.0f} % of {within:,})"
-    first = f": {decided} at {verdicts[0].update:,}" if row.race is not None and decided else ""
-    if row.race is None and row.also:
-        first = _recipes_tried(row, find_row(row.also))
-    return {"failed": f"not met{first}", "measured": "–"}.get(states[0], states[0])
-
-
-def _recipes_tried(paper: PaperRow, ours: PaperRow) -> str:
-    has_run = [judge(RESULTS, replace(row, also=None), 0).state != "not run" for row in (paper, ours)]
-    if all(has_run):
-        return " by either recipe"
-    return " by the paper's recipe; ours was not run" if has_run[0] else " by our recipe; the paper's was not run"
-
-
-def _behind(row: PaperRow) -> list[str]:
-    """The runs that a race waits for: those of its own net, or else those of the other."""
-    for net in filter(None, (row.name, row.compared_with)):
-        names = [name for name in (net, find_row(net).also) if name]
-        rows = [replace(find_row(name), race=None, compared_with=None, also=None) for name in names]
-        waiting = [one.name for one in rows if judge(RESULTS, one, 0).state in ("not run", "unfinished")]
-        if waiting:
-            return waiting
-    return []
-
-
-def _when(row: PaperRow, passed: Sequence[Verdict]) -> str:
-    """The update at which a bound was met, or within how many it was not, and in which run if it is another row's."""
-    updates = sorted(verdict.update for verdict in passed)
-    when = " at " + "–".join(f"{update:,}" for update in dict.fromkeys([updates[0], updates[-1]]))
-    if row.direction == "at least":
-        when = f", within {updates[-1]:,} updates" if row.score == "loss" else ""
-    decided = passed[0].recipe
-    return f", {decided}{when}" if decided and decided != row.name else when
 
 
 def _source(row: PaperRow) -> str:

@@ -9,18 +9,8 @@ from pathlib import Path
 
 import paper_results
 import pytest
-from publish import (
-    PROJECT,
-    RESULTS,
-    cells,
-    counts,
-    keep_runs,
-    our_recipes,
-    page,
-    seeds_of,
-    tables_elsewhere,
-    with_table,
-)
+from publish import PROJECT, counts, keep_runs, our_recipes, page, tables_elsewhere, with_table
+from row_text import RESULTS, cells, seeds_of
 
 from slimrnn.papers import PaperRow, find_row, paper_rows, run_directory
 from slimrnn.tasks import config_from_dict
@@ -73,7 +63,7 @@ def test_figures_are_those_the_page_shows(tmp_path: Path) -> None:
 
 
 def test_a_row_that_was_not_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     assert cells(find_row("copy-1000-kru"))[3] == "not run: not yet"
     assert cells(find_row("timit-kru"))[3] == "not run: the corpus is not free"
     assert not any(map(seeds_of, paper_rows().values()))
@@ -94,7 +84,7 @@ def write_runs(runs: Path, row: PaperRow, *scores_of_seeds: float, ended: str = 
 
 
 def test_seeds_are_summed_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     row = find_row("copy-1000-kru")
     write_runs(tmp_path / "runs", row, 1e-4, 3e-4, 1e-2)
     keep_runs(tmp_path / "runs")
@@ -122,7 +112,7 @@ def test_a_text_without_marks_is_refused() -> None:
 def test_a_claim_agrees_if_most_seeds_pass(
     losses: tuple[float, ...], verdict: str, count: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     row = find_row("copy-1000-kru")
     write_runs(tmp_path, row, *losses)
     assert cells(row)[3] == verdict
@@ -133,7 +123,7 @@ def test_a_claim_agrees_if_most_seeds_pass(
 def test_verdicts_by_our_recipe_alone_are_counted(
     loss: float, agree: int, disagree: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     write_runs(tmp_path, find_row("adding-100-kru-ours"), loss)
     write_runs(tmp_path, find_row("copy-1000-kru"), 1e-4)  # by the paper's
     told = " ".join(our_recipes().split())
@@ -144,7 +134,7 @@ def test_verdicts_by_our_recipe_alone_are_counted(
 def test_rivals_that_are_quicker_only_by_our_recipe_are_counted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     assert "and in 0 a rival is quicker only by our recipe" in " ".join(our_recipes().split())
     for name, loss in (("kru", 0.1), ("kru-ours", 0.1), ("lstm", 0.1), ("lstm-ours", 1e-3)):
         write_runs(tmp_path, find_row(f"adding-100-{name}"), loss)
@@ -162,7 +152,7 @@ def test_rivals_that_are_quicker_only_by_our_recipe_are_counted(
 def test_a_verdict_says_which_recipes_were_tried(
     run: tuple[str, ...], verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     for recipe in run:
         write_runs(tmp_path, find_row(f"adding-100-kru{recipe}"), 0.1)
     assert cells(find_row("adding-100-kru"))[3] == verdict
@@ -171,14 +161,14 @@ def test_a_verdict_says_which_recipes_were_tried(
 def test_an_unfinished_run_by_our_recipe_has_the_length_of_that_recipe(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     write_runs(tmp_path, find_row("permuted-mnist-kru-quick"), 0.5, ended="interrupted")
     assert cells(find_row("permuted-mnist-kru"))[3] == "unfinished (6 % of 16,500)"
 
 
 def test_a_verdict_on_which_seeds_differ_names_the_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The LSTM by our recipe is first with seed 1."""
-    monkeypatch.setattr("publish.RESULTS", tmp_path)
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
     for name, losses in {
         "kru": (1e-3, 0.1),
         "lstm": (0.1, 0.1),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from figure_style import LEGEND, save, styled
@@ -20,8 +21,10 @@ from slimrnn.training.curve import read_curve
 from slimrnn.training.record import Run
 
 RESULTS = Path(__file__).parents[2] / "results"
+IMAGES = 55_000  # in the training set of MNIST
 NETS = ("KRU", "LSTM", "RNN", "fuRNN", "ueRNN", "LR-GRU")  # each has its color on all figures
 BLUE, RED, GREEN = COLORS[:3]
+MORE_COLORS = (*COLORS, "#c43c7a", "#1aa3a3")
 
 
 def main(directory: Path = Path(__file__).parent) -> None:
@@ -166,21 +169,34 @@ def draw_mnist() -> Figure:
         "LRD-GRU 64, rank 24": "lrd-gru-64-24-quick",
         "KRU 512": "kru-quick",
         "ueRNN 512, batches of 20": "uernn-quick",
+        "fuRNN 512, the same, three epochs": "furnn-quick",
     }
     rows = {label: f"permuted-mnist-{row}" for label, row in quick.items()}
-    lines(right, rows, "valid/accuracy", (*COLORS, "#c43c7a"))
+    lines(right, rows, "valid/accuracy", MORE_COLORS)
     finish(right, "Permuted MNIST, our recipe", "Adam with a cosine, batches of 50", "accuracy (validation)")
-    for axes in (left, right):
-        axes.set_ylim(0, 1)
+    left.set_ylim(0, 1)
+    right.set_ylim(0.8, 0.97)
     return figure
 
 
 PUBLISHED = {  # permuted MNIST elsewhere: parameters and test accuracy
-    "UnICORNN": (35_000, 0.978),
+    "UnICORNN 35 K": (35_000, 0.978),
     "LEM": (68_000, 0.966),
     "LMU": (102_000, 0.972),
     "coRNN": (134_000, 0.973),
+    "UnICORNN 135 K": (135_000, 0.984),
+    "parallel LMU": (165_000, 0.985),
 }
+
+
+def point(label: str, row: str) -> tuple[str, tuple[int, float]]:
+    """Label with the number of epochs; trained parameters, and the mean accuracy over the seeds."""
+    names = [row, *(f"{row}-seed-{seed}" for seed in (1, 2))]
+    runs = [Run(RESULTS / name) for name in names if (RESULTS / name / "run.json").exists()]
+    accuracies = [run.result.score("test", "accuracy") for run in runs if run.result is not None]
+    config = find_row(row).config
+    epochs = config.updates * config.batch_size // IMAGES
+    return f"{label}, {epochs} epochs", (runs[0].record["parameters"]["trainable"], mean(accuracies))
 
 
 def draw_parameters() -> Figure:
@@ -188,29 +204,23 @@ def draw_parameters() -> Figure:
     figure, (axes,) = panels(1, 1, 4.6)
     nets = {
         "Legendre memory": "mnist-12k-legendre",
-        "UnICORNN, 3 layers, 8 epochs": "mnist-12k-unicornn",
-        "LEM 50, 8 epochs": "mnist-12k-lem",
-        "coRNN 74, 8 epochs": "mnist-12k-cornn",
+        "UnICORNN, 3 layers": "mnist-12k-unicornn",
+        "LEM 50": "mnist-12k-lem",
+        "coRNN 74": "mnist-12k-cornn",
         "KRU 512": "permuted-mnist-kru-quick",
         "LRD-GRU 64": "permuted-mnist-lrd-gru-64-24-quick",
         "LRD-GRU 128": "permuted-mnist-lrd-gru-128-24-quick",
         "GRU 128": "permuted-mnist-gru-128-quick",
         "LSTM 128": "permuted-mnist-lstm-quick",
     }
-    ours = {label: Run(RESULTS / row) for label, row in nets.items() if (RESULTS / row / "run.json").exists()}
-    points = {
-        f"{label}{'' if run.result.ended == 'finished' else ' (unfinished)'}": (
-            run.record["parameters"]["trainable"],
-            run.result.score("test", "accuracy"),
-        )
-        for label, run in ours.items()
-        if run.result is not None
-    }
+    points = dict(point(label, row) for label, row in nets.items())
     for found, color, label in ((points, BLUE, "ours"), (PUBLISHED, GREY, "published elsewhere")):
         axes.plot(*zip(*found.values(), strict=True), "o", color=color, label=label)
         for name, place in found.items():
-            below = name.startswith("UnICORNN, 3")  # another label is close above it
-            axes.annotate(name, place, (7, -10 if below else -3), textcoords="offset points", color=color, fontsize=9)
+            below, left = name.startswith("UnICORNN, 3"), name == "UnICORNN 135 K"  # other labels are close to these
+            place_of_text = (-7 if left else 7, -10 if below else -3)
+            align = "right" if left else "left"
+            axes.annotate(name, place, place_of_text, textcoords="offset points", color=color, fontsize=9, ha=align)
     axes.set_xscale("log")
     styled(axes, "Permuted MNIST", "by trained parameters", "trained parameters", "accuracy (test)")
     axes.set_xlim(8_000, 250_000)
@@ -226,12 +236,13 @@ def draw_ptb() -> Figure:
         "the same, tied (0.46 M)": "ptb-lrd-gru-tied-1000-64",
         "low-rank 128 + diagonal, 3298 (3.2 M)": "ptb-lrd-gru-3298-128",
         "KRU 512 (72 recurrent parameters)": "ptb-kru",
+        "RNN 256": "ptb-rnn",
+        "LSTM 128": "ptb-lstm",
         "fuRNN 128": "ptb-furnn",
-        "LSTM 1000, dropout (4.3 M)": "ptb-lstm-1000-dropout",
     }
-    lines(axes, nets, "test/perplexity")
+    lines(axes, nets, "test/perplexity", MORE_COLORS)
     level(axes, 2.92, "low-rank 64 + diagonal of the paper: 2.92", 0.6)
-    finish(axes, "Penn Treebank characters", "without dropout unless said", "perplexity per character (test)")
+    finish(axes, "Penn Treebank characters", "without dropout", "perplexity per character (test)")
     axes.set_ylim(2.7, 6)
     return figure
 
