@@ -16,7 +16,7 @@ import compression_tables
 import row_text
 import tyro
 from compression_tables import markdown
-from row_text import cells, seeds_of, state_of
+from row_text import cells, seeds_of, state_of, verdicts_on
 
 from slimrnn.papers import PaperRow, find_row, judge, paper_rows, run_directory
 from slimrnn.tasks.comparison import Contestant
@@ -123,7 +123,7 @@ def _states(text: str) -> list[tuple[str, list[str]]]:
 def _by_our_recipe() -> list[tuple[PaperRow, str]]:
     """The papers' rows that a run by a recipe of ours decided, and their states."""
     rows = [row for row in paper_rows().values() if row.paper != "ours"]
-    decided = [(row, state_of(row), judge(row_text.RESULTS, row, (seeds_of(row) or [0])[0]).recipe) for row in rows]
+    decided = [(row, state_of(row), verdicts_on(row)[0].recipe) for row in rows]
     return [(row, state) for row, state, recipe in decided if recipe and find_row(recipe).paper == "ours"]
 
 
@@ -150,8 +150,8 @@ def front() -> str:
         + "\n\n"
         + fill(
             f"Of the papers' claims that have a verdict, {states.count('passed')} agree with our runs, {ours} of them"
-            f" only by a recipe of ours, and {states.count('failed')} do not. {states.count('unfinished')} are"
-            f" unfinished and {states.count('not run')} were not run, most for want of data or of days.",
+            f" only by a recipe of ours, and {states.count('failed')} do not. Unfinished:"
+            f" {states.count('unfinished')}; not run: {states.count('not run')}, most for want of data or of days.",
             width=120,
         )
     )

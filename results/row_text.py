@@ -34,7 +34,7 @@ def cells(row: PaperRow) -> list[str]:
     runs = [Run(run_directory(RESULTS, row, seed)) for seed in seeds]
     command = f"`slimrnn reproduce {row.name}`"
     if not runs:
-        return [command, "", row.claim, _verdict(row, [judge(RESULTS, row, 0)]), "", "", ""]
+        return [command, "", row.claim, _verdict(row, verdicts_on(row)), "", "", ""]
     alone = [judge(RESULTS, replace(row, also=None), seed) for seed in seeds]
     updates, seconds = zip(*(Contestant(row.name, run).progress for run in runs), strict=True)
     return [
@@ -42,7 +42,7 @@ def cells(row: PaperRow) -> list[str]:
         _spread(row, [verdict.value for verdict in alone if verdict.value is not None], len(set(updates)) == 1)
         + _second(row, runs),
         row.claim,
-        _verdict(row, [judge(RESULTS, row, seed) for seed in seeds]),
+        _verdict(row, verdicts_on(row)),
         "–".join(f"{update:,.0f}" for update in dict.fromkeys([min(updates), max(updates)])) + _halved(runs),
         in_words(max(seconds)),
         _parameters(runs[0]),
@@ -73,6 +73,13 @@ def seeds_of(row: PaperRow) -> list[int]:
     return [seed for seed in SEEDS if (run_directory(RESULTS, row, seed) / "run.json").exists()]
 
 
+def verdicts_on(row: PaperRow) -> list[Verdict]:
+    """A verdict for each seed that the row has, or its other recipe: that alone can decide, but in a race."""
+    recipes = [row] if row.also is None or row.race is not None else [row, find_row(row.also)]
+    seeds = sorted({seed for recipe in recipes for seed in seeds_of(recipe)})
+    return [judge(RESULTS, row, seed) for seed in seeds or [0]]
+
+
 def score_text(row: PaperRow, value: float) -> str:
     """The score in the paper's unit."""
     if "accuracy" in row.score:
@@ -81,7 +88,7 @@ def score_text(row: PaperRow, value: float) -> str:
 
 
 def state_of(row: PaperRow) -> str:
-    states = [judge(RESULTS, row, seed).state for seed in seeds_of(row) or [0]]
+    states = [verdict.state for verdict in verdicts_on(row)]
     state = "passed" if _most_passed(states) else next(state for state in states if state != "passed")
     return "unfinished" if state == "waiting" else state
 
@@ -106,7 +113,7 @@ def _verdict(row: PaperRow, verdicts: Sequence[Verdict]) -> str:
         return f"not run: {next(reason for rows, reason in WHY.items() if re.match(rows, row.name))}"
     if "passed" in states and not _most_passed(states):
         others = {verdict.recipe for verdict in verdicts if verdict.state != "passed"} - {"", row.name}
-        by = f", because of {' and '.join(sorted(others))}" if others else ""
+        by = f"{' by' if row.race is None else ', because of'} {' and '.join(sorted(others))}" if others else ""
         return f"not met: agrees with {states.count('passed')} of {len(states)} seeds{by}"
     if "passed" in states:
         share = "" if len(states) == 1 else f" {states.count('passed')} of {len(states)}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import paper_results
 import pytest
 from publish import PROJECT, counts, keep_runs, our_recipes, page, tables_elsewhere, with_table
-from row_text import RESULTS, cells, seeds_of
+from row_text import RESULTS, cells, seeds_of, state_of
 
 from slimrnn.papers import PaperRow, find_row, paper_rows, run_directory
 from slimrnn.tasks import config_from_dict
@@ -178,3 +178,12 @@ def test_a_verdict_on_which_seeds_differ_names_the_recipe(monkeypatch: pytest.Mo
         write_runs(tmp_path, find_row(f"adding-100-{name}"), *losses)
     verdict = cells(find_row("adding-100-lstm"))[3]
     assert verdict == "not met: agrees with 1 of 2 seeds, because of adding-100-lstm-ours"
+
+
+def test_seeds_by_our_recipe_alone_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("row_text.RESULTS", tmp_path)
+    row = find_row("adding-750-kru")
+    write_runs(tmp_path, row, 0.1)
+    write_runs(tmp_path, find_row("adding-750-kru-ours"), 1e-3, 0.1, 0.1)
+    assert cells(row)[3] == "not met: agrees with 1 of 3 seeds by adding-750-kru-ours"
+    assert state_of(row) == "failed"
