@@ -207,6 +207,7 @@ def draw_parameters() -> Figure:
         "UnICORNN, 3 layers": "mnist-12k-unicornn",
         "LEM 50": "mnist-12k-lem",
         "coRNN 74": "mnist-12k-cornn",
+        "fuRNN 70": "mnist-12k-furnn",
         "KRU 512": "permuted-mnist-kru-quick",
         "LRD-GRU 64": "permuted-mnist-lrd-gru-64-24-quick",
         "LRD-GRU 128": "permuted-mnist-lrd-gru-128-24-quick",

@@ -12,9 +12,20 @@ from pages import DOCS
 from real_data import needs_data
 from slimrnn import LSTM, BlockDiagonal, hidden_size_for, summary
 from slimrnn.layers.summary import Summary
-from slimrnn.papers import PaperRow, find_row, mnist_highway, pixel_mnist, ptb_chars, recommend, timit_frames, youtube8m
+from slimrnn.papers import (
+    PaperRow,
+    find_row,
+    mnist_highway,
+    pixel_mnist,
+    ptb_chars,
+    recommend,
+    small_mnist,
+    timit_frames,
+    youtube8m,
+)
 from slimrnn.tasks import PixelMnistTask, RecommendTask
 from slimrnn.training.checks import check
+from slimrnn.training.models.sequence_model import recurrent_layers
 
 
 def count(row: PaperRow) -> Summary:
@@ -38,6 +49,15 @@ def test_pixel_mnist_has_both_orders_of_pixels_and_quicker_settings() -> None:
         config = rows[name].config
         assert config.updates * config.batch_size == epochs.get(slow.name, 20) * 55_000
         assert config.updates < slow.config.updates
+
+
+@pytest.mark.parametrize("row", small_mnist.ROWS, ids=lambda row: row.name)
+def test_small_nets_train_at_most_12_000_parameters(row: PaperRow) -> None:
+    net = row.config.task.model(row.config.model)
+    frozen = recurrent_layers(net) if row.config.optim.readout_only else []
+    left_out = {parameter for layer in frozen for parameter in layer.parameters()}
+    trained = sum(p.numel() for p in net.parameters() if p.requires_grad and p not in left_out)
+    assert 9_000 < trained <= small_mnist.MOST
 
 
 @pytest.mark.parametrize(("name", "total", "diagonals"), [("lr", 6_078_474, 0), ("lrd", 6_088_714, 2 * 1024)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from slimrnn.papers.nets import UNITARY_RATE, full_unitary
 from slimrnn.papers.pixel_mnist import FAST, quick
 from slimrnn.papers.pixel_mnist import ROWS as PIXEL_ROWS
 from slimrnn.papers.row import PaperRow
@@ -23,6 +24,11 @@ _NETS = {  # net, and what it is
         next(row.config.model for row in PIXEL_ROWS if row.name == "permuted-mnist-lrd-gru-64-24"),
         "the low-rank plus diagonal GRU of 64 units and rank 24",
     ),
+    "furnn": (full_unitary(70), "70 complex units with a unitary matrix"),
+}
+_OPTIMS = {
+    "legendre": replace(FAST, readout_only=True),
+    "furnn": replace(FAST, lr=1e-3, recurrent_rate=UNITARY_RATE),  # as permuted-mnist-furnn-quick
 }
 
 
@@ -30,7 +36,7 @@ def _row(net: str) -> PaperRow:
     model, claim = _NETS[net]
     config = Config(PixelMnistTask(permuted=True), model, valid_size=5_000)
     row = PaperRow(f"mnist-12k-{net}", "ours", claim, config, score="accuracy", direction="at least")
-    return replace(quick(row, replace(FAST, readout_only=net == "legendre"), epochs=8), name=row.name, claim=claim)
+    return replace(quick(row, _OPTIMS.get(net, FAST), epochs=8), name=row.name, claim=claim)
 
 
 ROWS = tuple(map(_row, _NETS))
