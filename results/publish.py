@@ -136,7 +136,7 @@ def our_recipes() -> str:
     return fill(
         f"Of those that agree, {agree} do so only because of a recipe of ours, explained below; single settings of"
         f" ours, such as one of an optimizer, are not counted. Of those that disagree, {alone} were run by our recipe"
-        f" and not by the paper's, and in {rivals} a rival is quicker only by our recipe.",
+        f" and not by the paper's, and {rivals} are races that a rival wins by our recipe.",
         width=120,
     )
 

@@ -135,10 +135,10 @@ def test_rivals_that_are_quicker_only_by_our_recipe_are_counted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("row_text.RESULTS", tmp_path)
-    assert "and in 0 a rival is quicker only by our recipe" in " ".join(our_recipes().split())
+    assert "and 0 are races that a rival wins by our recipe" in " ".join(our_recipes().split())
     for name, loss in (("kru", 0.1), ("kru-ours", 0.1), ("lstm", 0.1), ("lstm-ours", 1e-3)):
         write_runs(tmp_path, find_row(f"adding-100-{name}"), loss)
-    assert "and in 1 a rival is quicker only by our recipe" in " ".join(our_recipes().split())
+    assert "and 1 are races that a rival wins by our recipe" in " ".join(our_recipes().split())
 
 
 @pytest.mark.parametrize(
