@@ -163,7 +163,7 @@ def test_an_unfinished_run_by_our_recipe_has_the_length_of_that_recipe(
 ) -> None:
     monkeypatch.setattr("row_text.RESULTS", tmp_path)
     write_runs(tmp_path, find_row("permuted-mnist-kru-quick"), 0.5, ended="interrupted")
-    assert cells(find_row("permuted-mnist-kru"))[3] == "unfinished (6 % of 16,500)"
+    assert cells(find_row("permuted-mnist-kru"))[3] == "unfinished (5 % of 22,000)"
 
 
 def test_a_verdict_on_which_seeds_differ_names_the_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
