@@ -103,6 +103,8 @@ def _spread(row: PaperRow, values: Sequence[float], are_equal: bool) -> str:
     if len(values) == 1:
         return f"{where} {score_text(row, values[0])}"
     low, high = (score_text(row, value) for value in (min(values), max(values)))
+    if low == high:
+        return f"{where} {low} ({len(values)} seeds)"
     average = f"{score_text(row, mean(values))} ({low} to {high}, {len(values)} seeds)"
     return f"{where} {average if are_equal else f'{low} to {high} ({len(values)} seeds)'}"
 
