@@ -108,7 +108,7 @@ def draw_adding() -> Figure:
         ours = {net if not curve(row, "update")[0] else f"_{net}": f"{row}-ours" for net, row in nets.items()}
         lines(axes, ours, "half/loss", style="--")  # a label that begins with _ is not in the legend
         lines(axes, nets, "half/loss")
-        axes.set_ylim(top=8)  # room for the legend
+        axes.set_ylim(top=40 if length == 750 else 8)  # room for the legend
         if length == 750:
             axes.plot(*curve("adding-750-lr-gru", "any/loss"), ":", color=COLORS[5], label="LR-GRU, markers anywhere")
             log_of_the_authors(axes, "adding-750-lr-gru", COLORS[5], "the same, its authors")
