@@ -145,16 +145,12 @@ def front() -> str:
     """What README.md shows: a table of some rows, and the counts of all."""
     states = [state for _, states in _states(PAGE.read_text()) for state in states]
     ours = sum(state == "passed" for _, state in _by_our_recipe())
-    return (
-        front_table()
-        + "\n\n"
-        + fill(
-            f"Of the papers' claims that have a verdict, {states.count('passed')} agree with our runs, {ours} of them"
-            f" only by a recipe of ours, and {states.count('failed')} do not. Unfinished:"
-            f" {states.count('unfinished')}; not run: {states.count('not run')}, most for want of data or of days.",
-            width=120,
-        )
+    counts_in_words = (
+        f"Of the papers' claims that have a verdict, {states.count('passed')} agree with our runs, {ours} of them only"
+        f" by a recipe of ours, and {states.count('failed')} do not. Unfinished: {states.count('unfinished')}; not run:"
+        f" {states.count('not run')}, for want of data or because they take hours."
     )
+    return f"{front_table()}\n\n{fill(counts_in_words, width=120)}"
 
 
 def front_table() -> str:

@@ -23,7 +23,6 @@ WHY = {  # rows that were not run, and the reason; the first that fits
     r"pixel-mnist-furnn$": "eight hours on one core",
     r"(pixel|permuted)-mnist-.*-quick": "an hour or two",
     r"(pixel|permuted)-mnist-": "hours to days with the paper's settings",
-    r"adding-750-": "half an hour on one core",
     r"": "not yet",
 }
 
